@@ -32,7 +32,7 @@
 --   quantization          STRING     Quantization of the model; null if none.
 --   captured_at           TIMESTAMP  Time of recording; null if unknown.
 --   first_captured_at     TIMESTAMP  First recording of the build on any device; null
---                                    if unknown.
+--                                    if unknown, as where clocks are implausible.
 --   etrecord_id           BIGINT     ETRecord of the program.
 --   ns_per_tick           DOUBLE     Nanoseconds per tick; null in cycles of unknown
 --                                    rate.

@@ -21,7 +21,7 @@ from ingest.schemas.nights import JUDGED_NIGHTS
 from ingest.schemas.programs import EVENT_MODULES, EVENT_ORIGINS, PROGRAM_TABLES
 from ingest.schemas.rollups import ROLLUPS
 from ingest.schemas.tensors import SHA256, TENSORS
-from ingest.schemas.upkeep import DROPPED_EVENTS, FORGOTTEN_DUMPS, digest_table
+from ingest.schemas.upkeep import BUILD_ORDER, DROPPED_EVENTS, FORGOTTEN_DUMPS, digest_table
 
 UINT64 = pa.decimal128(20, 0)
 
@@ -224,6 +224,7 @@ STORED: dict[str, pa.Schema] = {
     "forgotten_dumps": FORGOTTEN_DUMPS,
     "group_decisions": GROUP_DECISIONS,
     "judged_nights": JUDGED_NIGHTS,
+    "build_order": BUILD_ORDER,
 }
 DIGESTED = tuple(name for name, schema in STORED.items() if DUMP_ID.name in schema.names)
 STORED["dump_digests"] = digest_table(DIGESTED)

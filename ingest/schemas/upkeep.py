@@ -1,4 +1,4 @@
-"""Arrow schemas of records about deleted events and dumps, and about the digests of dumps."""
+"""Arrow schemas of the order of builds, deleted events and dumps, and the digests of dumps."""
 
 from __future__ import annotations
 
@@ -13,6 +13,20 @@ DROPPED_EVENTS = table(
     field("dump_id", pa.int32(), "Dump the row belongs to."),
     field("dropped_at", UTC_US, "Time they were dropped."),
 )
+
+BUILD_ORDER = table(
+    "One row per build: its place among all builds, which follows from builds and dumps.",
+    field("build_id", pa.int32(), "Build the row belongs to."),
+    field("position", pa.int32(), "Place in the order, from 1."),
+    field(
+        "captured_at", UTC_US,
+        "Median over its devices of their plausible times of recording; null if unknown.",
+        nullable=True,
+    ),
+    field("device_count", pa.int32(), "Devices that recorded it at a plausible time."),
+    field("first_captured_at", UTC_US, "First of these times; null if unknown.", nullable=True),
+    field("last_captured_at", UTC_US, "Last of these times; null if unknown.", nullable=True),
+)  # fmt: skip
 
 FORGOTTEN_DUMPS = table(
     "One row per dump that was deleted for good, the archive's copy included.",

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from queries.report.parts import Row
 from warehouse.queryable import Queryable
 
-
-class _BuildTimes(NamedTuple):
-    """Data that show which of two builds is older; None if unknown."""
-
-    ordinal: int | None
-    committed_at: datetime | None
-    first_captured_at: datetime | None
-    last_captured_at: datetime | None
+_BUILDS = """SELECT build, position, build_ordinal, build_parent, committed_at, first_captured_at,
+last_captured_at FROM builds_in_order"""
 
 
 def note_order(store: Queryable, *, base: str, head: str) -> str | None:
     """A note that base and head may be swapped; None unless the head is older.
 
-    Builds are ordered by ordinals, else by commit times, else by recordings. Commit times
-    count only if they are before the recordings, and recordings only if they do not overlap.
+    It is older if it comes first in the order of builds, and this is no accident: builds may be
+    recorded side by side, and a commit time that is not before the recordings says nothing.
     """
-    rows = store.query("coverage", build=[base, head]).to_pylist()
-    was, now = (_times([row for row in rows if row["build"] == name]) for name in (base, head))
+    builds = {row["build"]: row for row in store.sql(_BUILDS).to_pylist()}
+    was, now = builds.get(base), builds.get(head)
+    if was is None or now is None or now["position"] > was["position"]:
+        return None
     pairs: tuple[tuple[str, Any, Any], ...] = (
-        ("ordinal", now.ordinal, was.ordinal),
-        ("commit time", now.committed_at, was.committed_at),
-        ("recordings", now.last_captured_at, was.first_captured_at),
+        ("ordinal", now["build_ordinal"], was["build_ordinal"]),
+        ("parents", *_generations(builds, head, base)),
+        ("commit time", _commit_time(now), _commit_time(was)),
+        ("recordings", now["last_captured_at"], was["first_captured_at"]),
     )
     known = ((what, one < other) for what, one, other in pairs if None not in (one, other))
     by, is_swapped = next(known, ("", False))
@@ -42,13 +39,15 @@ def note_order(store: Queryable, *, base: str, head: str) -> str | None:
     )
 
 
-def _times(rows: Sequence[Row]) -> _BuildTimes:
-    first = min(
-        (row["first_captured_at"] for row in rows if row["first_captured_at"]), default=None
-    )
-    last = max((row["last_captured_at"] for row in rows if row["last_captured_at"]), default=None)
-    ordinal, committed_at = (
-        (rows[0]["build_ordinal"], rows[0]["committed_at"]) if rows else (None, None)
-    )
-    is_before = committed_at is not None and (first is None or committed_at < first)
-    return _BuildTimes(ordinal, committed_at if is_before else None, first, last)
+def _generations(builds: Mapping[str, Row], head: str, base: str) -> tuple[int | None, int | None]:
+    """The generations of two builds, if the head is a stated ancestor of the base."""
+    line = [base]
+    while (parent := builds[line[-1]]["build_parent"]) in builds and parent not in line:
+        line.append(parent)
+    return (0, line.index(head)) if head in line else (None, None)
+
+
+def _commit_time(row: Row) -> datetime | None:
+    """When a build was committed, if that was before its recordings."""
+    at, first = row["committed_at"], row["first_captured_at"]
+    return at if at is not None and (first is None or at < first) else None

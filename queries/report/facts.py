@@ -28,10 +28,6 @@ _MOST_REFUSED = 100
 _MOST_STEPS = 20
 _MOST_NAMED = 5
 _COMMITS = "SELECT name, commit FROM builds WHERE commit IS NOT NULL ORDER BY name"
-_WRONG_CLOCKS = """SELECT device, count(*) AS n FROM named_dumps
-WHERE build = $head AND (captured_at < CAST('2020-01-01' AS TIMESTAMP)
-    OR captured_at > ingested_at + INTERVAL 1 DAY)
-GROUP BY device ORDER BY device"""
 _REFERENCES = "SELECT name FROM builds WHERE role = 'reference' LIMIT 1"
 
 
@@ -72,12 +68,24 @@ def read_facts(
 
 
 def _list_wrong_clocks(store: Queryable, head: str) -> list[str]:
-    """The devices of a build whose clocks were wrong, by the rule of `data_quality`."""
-    return [
-        f"{row['device']}: {count_text(row['n'], 'dump')} with an implausible time: "
-        "check the device's clock"
-        for row in store.sql(_WRONG_CLOCKS, {"head": head}).to_pylist()
-    ]
+    """Whose clocks were wrong when a build was recorded, or out of line with the other devices'."""
+    rows = store.sql(read_statement("wrong_clocks"), {"head": head}).to_pylist()
+    return [_describe_clock(row, head) for row in rows]
+
+
+def _describe_clock(row: Row, head: str) -> str:
+    first, last = row["first_day"], row["last_day"]
+    at = f"{first}" if first == last else f"{first} to {last}"
+    what = f"{row['device']}'s clock was at {at} in {head} ({count_text(row['n'], 'dump')})"
+    if row["is_possible"]:
+        return (
+            f"{what}, and the clocks of its other devices at {row['usual_day']}: if it is wrong, "
+            "set it, and correct the dumps with 'tracehouse amend'"
+        )
+    return (
+        f"{what}, which cannot be and does not count in the order of builds: set it, and correct "
+        "the dumps with 'tracehouse amend'"
+    )
 
 
 def read_commits(store: Queryable) -> dict[str, str]:

@@ -39,7 +39,8 @@ from warehouse.statistics.arrays import Floats
 SERIES = ("device", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
 _BUILDS = "SELECT build FROM builds_in_order ORDER BY position"
 _BRANCHES = "SELECT DISTINCT branch FROM builds WHERE branch IS NOT NULL ORDER BY branch"
-_LAST_DAY = "SELECT CAST(max(captured_at) AS DATE) AS day FROM named_dumps WHERE build = $head"
+_LAST_DAY = """SELECT CAST(last_captured_at AS DATE) AS day
+FROM builds_in_order WHERE build = $head"""
 _ETRECORDS = "SELECT etrecord_id FROM etrecords LIMIT 1"
 _DUMPS = """SELECT device, model, backend, count(*) AS dumps FROM named_dumps
 WHERE build = $head GROUP BY device, model, backend"""

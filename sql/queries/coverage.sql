@@ -1,7 +1,7 @@
 -- coverage: Recorded dumps of each model on each device, build by build.
 --
--- Builds are ordered by their ordinals, else by their commit times, else by their first
--- recordings. A combination without a row was not recorded.
+-- Builds have the order of builds_in_order. A combination without a row was not
+-- recorded.
 --
 -- filters: chosen_dumps
 --

@@ -8,16 +8,18 @@
 -- clock rate (no times in nanoseconds); coarse clock (it steps in 1 us or more, and its
 -- ticks are finer: times are known to a step only); no capture time (outside of any
 -- --since or --until); implausible time (of capture or commit: before 2020, or more
--- than a day after the ingest); time without zone (of capture or commit: it is read as
--- UTC); unordered build (neither ordinal nor commit time: builds come in the order of
--- their recordings); conflicting build (the dump states another commit, branch,
--- ordinal, parent or role of it than the first ingested dumps, or than the
--- alphabetically first of those ingested together); unknown environment (no firmware,
--- governor, threads nor temperature); no ETRecord (no modules); events gone (dropped to
--- save space: rollups are left); unknown units (of what a delegate logs, which may be
--- time or not: no query converts it); unclassified time (events of kind other take more
--- than 5 % of Method::execute in complete runs: what they take outside of kernels and
--- delegate calls counts as framework tax).
+-- than a day after the ingest; a build's order does not depend on such a recording);
+-- clock out of line (recorded more than 30 days before or after the median of the
+-- build's devices, and more than a day before the ingest); time without zone (of
+-- capture or commit: it is read as UTC); unordered build (neither ordinal nor commit
+-- time: without parents, builds come in the order of their recordings); conflicting
+-- build (the dump states another commit, branch, ordinal, parent or role of it than the
+-- first ingested dumps, or than the alphabetically first of those ingested together);
+-- unknown environment (no firmware, governor, threads nor temperature); no ETRecord (no
+-- modules); events gone (dropped to save space: rollups are left); unknown units (of
+-- what a delegate logs, which may be time or not: no query converts it); unclassified
+-- time (events of kind other take more than 5 % of Method::execute in complete runs:
+-- what they take outside of kernels and delegate calls counts as framework tax).
 --
 -- filters: chosen_dumps
 --
@@ -92,7 +94,7 @@ unclassified AS (
 ),
 facts AS (
     SELECT
-        d.sha256, d.device, d.model, d.backend, d.build, p.problem,
+        d.sha256, d.device, d.model, d.backend, d.build, d.of_count, p.problem,
         CASE p.problem
             WHEN 'no events' THEN d.n_events = 0
             WHEN 'flagged events' THEN d.n_flagged_events > 0
@@ -106,10 +108,9 @@ facts AS (
                     AND d.resolution_ticks * d.ns_per_tick >= 1e3
             WHEN 'no capture time' THEN d.captured_at IS NULL
             WHEN 'implausible time'
-                THEN d.captured_at < CAST('2020-01-01' AS TIMESTAMP)
-                OR d.captured_at > d.ingested_at + INTERVAL 1 DAY
-                OR d.committed_at < CAST('2020-01-01' AS TIMESTAMP)
-                OR d.committed_at > d.ingested_at + INTERVAL 1 DAY
+                THEN NOT is_plausible(d.captured_at, d.ingested_at)
+                OR NOT is_plausible(d.committed_at, d.ingested_at)
+            WHEN 'clock out of line' THEN is_out_of_line(d, o)
             WHEN 'time without zone'
                 THEN substr(get_json_object(t.manifest, '$.captured_at'), -6, 3)
                     <> '+00'
@@ -118,12 +119,12 @@ facts AS (
             WHEN 'unordered build'
                 THEN d.build_ordinal IS NULL AND d.committed_at IS NULL
             WHEN 'conflicting build'
-                THEN get_json_object(t.manifest, '$.build.commit') <> b.commit
-                OR get_json_object(t.manifest, '$.build.branch') <> b.branch
+                THEN get_json_object(t.manifest, '$.build.commit') <> d.commit
+                OR get_json_object(t.manifest, '$.build.branch') <> d.branch
                 OR get_json_object(t.manifest, '$.build.ordinal')
-                    <> CAST(b.ordinal AS STRING)
-                OR get_json_object(t.manifest, '$.build.parent') <> b.parent
-                OR get_json_object(t.manifest, '$.build.role') <> b.role
+                    <> CAST(d.build_ordinal AS STRING)
+                OR get_json_object(t.manifest, '$.build.parent') <> d.build_parent
+                OR get_json_object(t.manifest, '$.build.role') <> d.build_role
             WHEN 'unknown environment'
                 THEN coalesce(
                     d.firmware, d.governor, CAST(d.threads AS STRING),
@@ -134,9 +135,14 @@ facts AS (
             WHEN 'unclassified time' THEN 20 * n.total_ticks > c.execute_ticks
             ELSE g.dump_id IS NOT NULL
         END AS is_so
-    FROM named_dumps AS d
+    FROM (
+        SELECT
+            *, count(*) OVER (PARTITION BY device, model, backend, build) AS of_count
+        FROM named_dumps
+        WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)
+    ) AS d
     JOIN dumps AS t ON t.dump_id = d.dump_id
-    JOIN builds AS b ON b.build_id = t.build_id
+    LEFT JOIN build_order AS o ON o.build_id = t.build_id
     LEFT JOIN complete AS c ON c.dump_id = d.dump_id
     LEFT JOIN incomplete AS i ON i.dump_id = d.dump_id
     LEFT JOIN dropped_events AS g ON g.dump_id = d.dump_id
@@ -146,24 +152,17 @@ facts AS (
     CROSS JOIN (
         VALUES ('no events'), ('flagged events'), ('incomplete runs'), ('few runs'),
             ('runs of two lengths'), ('unknown clock rate'), ('coarse clock'),
-            ('no capture time'), ('implausible time'), ('time without zone'),
-            ('unordered build'), ('conflicting build'), ('unknown environment'),
-            ('no ETRecord'), ('events gone'), ('unknown units'), ('unclassified time')
+            ('no capture time'), ('implausible time'), ('clock out of line'),
+            ('time without zone'), ('unordered build'), ('conflicting build'),
+            ('unknown environment'), ('no ETRecord'), ('events gone'),
+            ('unknown units'), ('unclassified time')
     ) AS p (problem)
-    WHERE d.dump_id IN (SELECT dump_id FROM chosen_dumps)
-),
-counts AS (
-    SELECT
-        device, model, backend, build, problem,
-        count(CASE WHEN is_so THEN 1 END) AS dump_count, count(*) AS of_count,
-        min(CASE WHEN is_so THEN sha256 END) AS example
-    FROM facts
-    GROUP BY device, model, backend, build, problem
 )
 SELECT
-    device, model, backend, build, problem, dump_count, of_count,
-    dump_count / CAST(of_count AS DOUBLE) AS dump_share,
-    example
-FROM counts
-WHERE dump_count > 0
+    device, model, backend, build, problem, count(*) AS dump_count,
+    max(of_count) AS of_count,
+    count(*) / CAST(max(of_count) AS DOUBLE) AS dump_share, min(sha256) AS example
+FROM facts
+WHERE is_so
+GROUP BY device, model, backend, build, problem
 ORDER BY device, model, backend NULLS LAST, build, problem

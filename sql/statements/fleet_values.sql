@@ -12,7 +12,8 @@ chosen AS (
     SELECT
         d.dump_id, d.device, d.pool, d.model, d.backend, d.ns_per_tick,
         d.resolution_ticks * d.ns_per_tick AS step_ns, l.distance, d.build,
-        coalesce(d.session, '') AS session, coalesce(d.pair, '') AS pair, d.captured_at
+        coalesce(d.session, '') AS session, coalesce(d.pair, '') AS pair,
+        CASE WHEN is_plausible(d.captured_at, d.ingested_at) THEN d.captured_at END AS captured_at
     FROM named_dumps AS d
     LEFT JOIN lineage AS l ON l.build = d.build
     WHERE l.build IS NOT NULL OR (d.build_role = 'reference' AND d.session IS NOT NULL)

@@ -110,20 +110,24 @@ def test_words_name_the_costliest_changes_and_what_the_method_did() -> None:
     ]
 
 
-class Coverage:
-    """A store that has recorded two builds."""
+class OrderedBuilds:
+    """A store that has recorded these builds, in order."""
 
     def __init__(self, *rows: dict[str, Any]) -> None:
-        self._rows = rows
+        self._rows = [row | {"position": place} for place, row in enumerate(rows, start=1)]
 
     def query(self, _name: str, /, **_params: object) -> pa.Table:
-        times = ("committed_at", "first_captured_at", "last_captured_at")
-        columns = [("build", pa.string()), ("build_ordinal", pa.int64())]
-        schema = pa.schema([*columns, *((name, pa.timestamp("us", "UTC")) for name in times)])
-        return pa.Table.from_pylist(list(self._rows), schema)
+        raise NotImplementedError
 
     def sql(self, *_: object) -> pa.Table:
-        raise NotImplementedError
+        times = ("committed_at", "first_captured_at", "last_captured_at")
+        numbers, texts = ("position", "build_ordinal"), ("build", "build_parent")
+        columns = [
+            *((name, pa.string()) for name in texts),
+            *((name, pa.int64()) for name in numbers),
+        ]
+        schema = pa.schema([*columns, *((name, pa.timestamp("us", "UTC")) for name in times)])
+        return pa.Table.from_pylist(self._rows, schema)
 
 
 def _day(day: int) -> datetime:
@@ -140,21 +144,32 @@ def _recorded(build: str, first: int, last: int, **columns: Any) -> dict[str, An
     [
         ({"build_ordinal": 2}, {"build_ordinal": 1}, "ordinal"),
         ({"committed_at": _day(2)}, {"committed_at": _day(1)}, "commit time"),
+        ({"build_parent": "b1"}, {}, "parents"),
+        ({"build_parent": "b1", "committed_at": _day(1)}, {"committed_at": _day(2)}, "parents"),
+        ({"build_parent": "b2"}, {"build_parent": "b1"}, None),
         ({}, {}, None),  # recorded side by side
         # Commit times that are those of the recordings tell nothing.
         ({"committed_at": _day(10)}, {"committed_at": _day(9)}, None),
-        ({"build_ordinal": 1}, {"build_ordinal": 2}, None),
     ],
 )
 def test_head_that_is_older_by_what_tells_is_doubted(
     base: dict[str, Any], head: dict[str, Any], by: str | None
 ) -> None:
-    store = Coverage(_recorded("b2", 5, 9, **base), _recorded("b1", 4, 8, **head))
+    store = OrderedBuilds(_recorded("b1", 4, 8, **head), _recorded("b2", 5, 9, **base))
     doubt = note_order(store, base="b2", head="b1")
     assert (doubt or "").startswith(f"by its {by} the head b1 is older" if by else "")
     assert (doubt is None) == (by is None)
+    assert note_order(store, base="b1", head="b2") is None
 
 
 def test_head_recorded_before_the_base_is_doubted() -> None:
-    store = Coverage(_recorded("b2", 5, 9), _recorded("b1", 3, 4))
+    store = OrderedBuilds(_recorded("b1", 3, 4), _recorded("b2", 5, 9))
     assert "by its recordings" in (note_order(store, base="b2", head="b1") or "")
+
+
+def test_an_ancestor_is_older_through_the_builds_between() -> None:
+    middle = _recorded("b2", 4, 8, build_parent="b1")
+    last = _recorded("b3", 4, 8, build_parent="b2")
+    store = OrderedBuilds(_recorded("b1", 4, 8), middle, last)
+    assert "by its parents" in (note_order(store, base="b3", head="b1") or "")
+    assert note_order(store, base="b3", head="unknown") is None

@@ -88,5 +88,40 @@ def test_builds_that_nothing_orders_are_told(rows):
     assert (row["problem"], row["dump_count"], row["dump_share"]) == ("unordered build", 2, 1)
 
 
+def test_a_clock_that_is_out_of_line_with_the_other_devices_of_its_build_is_told():
+    store = StoreRows()
+    cases = {
+        "right": {},
+        "a week late": {"captured_at": LONG_AGO + timedelta(days=7)},
+        "behind": {"captured_at": LONG_AGO - timedelta(days=400)},
+        "ahead": {"captured_at": LONG_AGO + timedelta(days=50)},
+        "implausible": {"captured_at": LONG_AGO - timedelta(days=20_000)},
+        "recorded again": {
+            "captured_at": LONG_AGO + timedelta(days=50),
+            "ingested_at": LONG_AGO + timedelta(days=50, hours=9),
+        },
+    }
+    late = {"ingested_at": LONG_AGO + timedelta(days=99)}
+    for device, columns in cases.items():
+        store.add_runs(store.add_dump(device=device, **GOOD | late | columns), USUAL)
+    # A build of one device, and a reference, have no others to be out of line with.
+    store.add_build("pinned", role="reference")
+    for build, device in (("alone", "x"), ("pinned", "x"), ("pinned", "y")):
+        for days in (0, 80):
+            at = LONG_AGO + timedelta(days=days)
+            dump = store.add_dump(device=device, build=build, captured_at=at, **GOOD | late)
+            store.add_runs(dump, USUAL)
+    found = [
+        (row["build"], row["device"], row["problem"])
+        for row in run_query(store.connect(), "data_quality")
+        if row["problem"] in ("clock out of line", "implausible time")
+    ]
+    assert found == [
+        ("b1", "ahead", "clock out of line"),
+        ("b1", "behind", "clock out of line"),
+        ("b1", "implausible", "implausible time"),
+    ]
+
+
 def test_build_committed_after_the_ingest_of_its_dumps_is_told(rows):
     assert [row["problem"] for row in rows["early"]] == ["implausible time"]

@@ -22,6 +22,7 @@ STATEMENTS = {
             "known_until",
             "modules_of_build",
             "recorded_environments",
+            "wrong_clocks",
         )
     },
 }

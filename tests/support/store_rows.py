@@ -20,6 +20,7 @@ from tests.support.program_rows import program_rows
 from tests.support.store_template import connect_new_store
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
+from warehouse.engine.build_order import update_build_order
 from warehouse.engine.connection import begin_session, transaction
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
@@ -256,6 +257,7 @@ class StoreRows:
                     connection.register("arrow", arrow)
                     connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM arrow")  # noqa: S608
                     connection.unregister("arrow")
+            update_build_order(connection)
         return connection
 
     def _signature(self, event):

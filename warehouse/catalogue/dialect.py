@@ -22,6 +22,11 @@ lists everything that DuckDB spells differently, and the expressions that many f
 * `reaches(x, y)`: whether x is y or more, where a last digit lost to rounding does not count:
   110 reaches 1.1 times 100. Compare factors rather than shares: `1 + share` rather than `share`.
 * `part_of(x, y)`: x over y; null where the part is longer than its whole, as clocks disagree.
+* `is_plausible(time, ingested_at)`: whether a time of a recording or commit can be right; null if
+  it is unknown.
+* `is_out_of_line(d, b)`: whether a dump was recorded far from the other devices of its build, and
+  not just before its ingest, by a clock that may be right otherwise; references and trials are
+  recorded at any time.
 * `variation(x, excess)`: standard deviation over mean, by what each x is above the least.
 * `quartile_spread(x)`: the 75th less the 25th percentile over the median.
 * `drift(x, place, count)`: the median of the last third over that of the first third, less 1.
@@ -31,8 +36,10 @@ from __future__ import annotations
 
 import re
 
+from ingest.manifest.times import EARLIEST, SLACK
 from warehouse.catalogue.ctes import closing_place
 
+_FAR = 30  # days from the other recordings of a build, beyond which a clock is doubted
 _SUM = "aggregate(array_sort(array_agg({0})), 0e0, (a, b) -> a + b) END"
 _MACROS = {  # each may use those after it
     "is_chosen": "(CAST({0} AS ARRAY<STRING>) IS NULL "
@@ -56,6 +63,12 @@ _MACROS = {  # each may use those after it
     "runs_of": "(SELECT dump_id, run_index, name, run_signature_id, start_ticks FROM runs "
     "WHERE dump_id IN (SELECT dump_id FROM {0}))",
     "reaches": "({0} >= {1} - 1e-12 * abs({1}))",
+    "is_out_of_line": "is_plausible({0}.captured_at, {0}.ingested_at) AND {0}.build_role IS NULL "
+    "AND {1}.device_count > 1 AND {0}.captured_at < {0}.ingested_at - INTERVAL 1 DAY "
+    f"AND ({{0}}.captured_at < {{1}}.captured_at - INTERVAL {_FAR} DAY "
+    f"OR {{0}}.captured_at > {{1}}.captured_at + INTERVAL {_FAR} DAY)",
+    "is_plausible": f"({{0}} >= CAST('{EARLIEST:%Y-%m-%d}' AS TIMESTAMP) "
+    f"AND {{0}} <= {{1}} + INTERVAL {SLACK.days} DAY)",
     "part_of": "CASE WHEN {0} <= {1} THEN {0} / nullif({1}, 0e0) END",
     "variation": "(sqrt(greatest(exact_sum({1} * {1}) - exact_sum({1}) * exact_sum({1}) "
     "/ count(*), 0e0) / nullif(count(*) - 1, 0)) "

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import duckdb
 
 from warehouse.catalogue.sql_files import read_sql_files
+from warehouse.engine.build_order import update_build_order
 from warehouse.engine.connection import open_memory, transaction, use_database
 from warehouse.engine.tables import comment_tables, comments_digest, create_statements
 from warehouse.engine.views import store_views, views_digest
@@ -90,6 +91,8 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> None:
             with transaction(connection):
                 connection.execute(migration.text)
                 _record(connection, migration.number, migration.name)
+                if migration.name == "build_order":
+                    update_build_order(connection)
     if connection.execute("SELECT sha256 FROM schema_views").fetchall() != [(_digest(),)]:
         with transaction(connection):
             _describe(connection)

@@ -13,6 +13,7 @@ import duckdb
 
 from ingest.schemas.dumps import STORED
 from warehouse.catalogue.dialect import duckdb_text
+from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import DATABASE
 from warehouse.engine.tables import quote
 
@@ -49,6 +50,21 @@ def show_pools(connection: duckdb.DuckDBPyConnection, pools: Collection[str]) ->
         # DDL accepts no parameters; the names of pools are quoted.
         text = f"SELECT * FROM {source} WHERE {shown}"  # noqa: S608
         connection.execute(f"CREATE TEMP VIEW {table} AS {duckdb_text(text)}")
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW build_order AS {_show_order()}")
+
+
+def _show_order() -> str:
+    """The order of the shown builds: that of all, but with the times of the shown dumps."""
+    times = read_statement("capture_times").replace("$builds", "NULL")
+    return f"""
+        SELECT
+            o.build_id, CAST(row_number() OVER (ORDER BY o.position) AS INT) AS position,
+            t.captured_at, coalesce(t.device_count, 0) AS device_count, t.first_captured_at,
+            t.last_captured_at
+        FROM {DATABASE}.main.build_order AS o
+        JOIN temp.builds AS b ON b.build_id = o.build_id
+        LEFT JOIN ({times}) AS t ON t.build_id = o.build_id
+    """  # noqa: S608
 
 
 def _condition(table: str) -> str:

@@ -120,6 +120,7 @@ class StoreConnections:
         with translated_errors(self._store, self.file):
             if trust not in self._connections:
                 self._connections[trust] = self._prepare(trust)
+            self._prepare_order(trust, text)
             self._make_views(trust, named_views(text))
             if VIEW in named_views(text):
                 self._align_operators(trust)
@@ -136,6 +137,7 @@ class StoreConnections:
         """Fill the view of aligned operators, unless the store has not changed since."""
         version = self._find_version(trust)
         if self._aligned.get(trust) != version:
+            self._prepare_order(trust, "FROM builds_in_order")
             self._make_views(trust, needed_views())
             fill_view(self._connections[trust])
             self._aligned[trust] = version
@@ -149,6 +151,9 @@ class StoreConnections:
     def _find_version(self, trust: Trust) -> object:
         """What differs between the states of the store that have other operators."""
         return self._writer is None or self._connections[trust].execute(_VERSION).fetchall()
+
+    def _prepare_order(self, trust: Trust, text: str, /) -> None:
+        """Make the table build_order if a statement reads it; a store has it."""
 
     def limit_to(self, pools: Collection[str]) -> None:
         """Hide all but what is of these device pools; before the first statement."""

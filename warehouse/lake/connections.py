@@ -13,14 +13,14 @@ from warehouse.catalogue.queries import Query
 from warehouse.engine.aligned_operators import RUNS, VIEW
 from warehouse.engine.connection import open_memory
 from warehouse.engine.store_connections import StoreConnections, Trust
-from warehouse.engine.views import named_views
+from warehouse.engine.views import named_views, reads_table
 from warehouse.lake.commits import LakeState, read_filled_state
 from warehouse.lake.damage import lake_errors
 from warehouse.lake.dump_locations import locate_dumps
 from warehouse.lake.layout import LakePart
 from warehouse.lake.place import Lake
 from warehouse.lake.pruning import PRUNED_TABLES, chosen_dumps, select_dumps
-from warehouse.lake.views import make_tables, show_files
+from warehouse.lake.views import make_order, make_tables, show_files
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +39,14 @@ class LakeConnections(StoreConnections):
         super().__init__(place, place)
         self.lake, self.state = lake, state or read_filled_state(lake)
         self._parts: Mapping[int, LakePart] | None = None
+        self._ordered: set[Trust] = set()
         self._shown: dict[str, Sequence[str] | None] = {}
+
+    def _prepare_order(self, trust: Trust, text: str, /) -> None:
+        if trust not in self._ordered and reads_table(text, "build_order"):
+            with self.explaining_errors():
+                make_order(self._connections[trust])
+            self._ordered.add(trust)
 
     def for_statement(self, text: str) -> duckdb.DuckDBPyConnection:
         """The connection for a trusted statement, with all files of all tables."""

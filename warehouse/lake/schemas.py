@@ -11,7 +11,9 @@ SCHEMA = 13  # number of the store schema with these tables
 WIDE_IDS = ("dump_id", "device_id", "build_id", "model_id")
 
 # Tables of a store itself.
-_NOT_SHARED = {"archive_segments", "archived_files", "judged_nights", "dump_digests"}
+_NOT_SHARED = {
+    "archive_segments", "archived_files", "judged_nights", "dump_digests", "build_order",
+}  # fmt: skip
 
 
 def _widened(schema: pa.Schema) -> pa.Schema:

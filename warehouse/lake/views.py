@@ -9,6 +9,8 @@ import duckdb
 
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.sql_files import read_sql_files
+from warehouse.engine.build_order import read_build_order
+from warehouse.engine.connection import registered
 from warehouse.engine.tables import SQL_TYPES, quote
 from warehouse.errors import LakeError
 from warehouse.lake.commits import LakeState
@@ -28,6 +30,12 @@ def make_tables(connection: duckdb.DuckDBPyConnection, lake: Lake, state: LakeSt
         )
         text = f"SELECT {columns} FROM ({duckdb_text(shared_select(table))})"  # noqa: S608
         connection.execute(f"CREATE TEMP VIEW {table} AS {text}")
+
+
+def make_order(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the table build_order of a lake, whose writers do not know each other's builds."""
+    with registered(connection, "ordered", read_build_order(connection)):
+        connection.execute("CREATE TEMP TABLE build_order AS SELECT * FROM ordered")
 
 
 def show_files(

@@ -13,6 +13,7 @@ from ingest.schemas.dumps import DUMPS
 from ingest.tables.user_kinds import with_user_kinds
 from warehouse.archive.entries import Ids
 from warehouse.catalogue.sql_files import read_statement
+from warehouse.engine.build_order import update_build_order
 from warehouse.engine.connection import registered
 from warehouse.engine.stored_digests import refresh_digests
 from warehouse.errors import StoreError
@@ -133,6 +134,7 @@ class DumpRows:
         numbered = dict(zip(ids, dumps, strict=True))
         insert_counters(self._appender, {id_: one.manifest for id_, one in numbered.items()})
         self._appender.end()
+        update_build_order(self._connection, {row["build_id"] for row in facts})
         self._trace({id_: one.program for id_, one in numbered.items() if one.program})
 
     def _check_unique(self, hashes: Sequence[str], ids: Sequence[int]) -> None:

@@ -11,6 +11,7 @@ import duckdb
 from ingest.manifest.resolver import Build, Device, Manifest, Model
 from ingest.schemas.attributes import dimension_columns
 from warehouse.catalogue.sql_files import read_statement
+from warehouse.engine.build_order import update_build_order
 
 
 class NamedIds:
@@ -66,6 +67,15 @@ class Builds:
             self._stated.add(builds[key])
             values = builds[key].model_dump()
             self._connection.execute(read_statement("complete_build"), values)
+
+
+def merge_dimensions(connection: duckdb.DuckDBPyConnection) -> None:
+    """Bring devices, models and builds, and the order of builds, in line with all dumps.
+
+    Devices, models and builds without dumps are deleted.
+    """
+    connection.execute(read_statement("merge_dimensions"))
+    update_build_order(connection)
 
 
 def _text_of(manifest: Manifest) -> str:

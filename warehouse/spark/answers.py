@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from warehouse.catalogue.answers import resolve_parameters
 from warehouse.catalogue.ctes import count_uses, split_ctes
 from warehouse.catalogue.queries import find_query
 from warehouse.engine.aligned_operators import VIEW
+from warehouse.engine.build_order import read_build_order
 from warehouse.engine.functions import named_functions
-from warehouse.engine.views import named_views
 from warehouse.lake.commits import LakeState, read_filled_state
-from warehouse.lake.connections import LakeConnections
+from warehouse.lake.connections import LakeConnections, reading_lake
 from warehouse.lake.place import Lake
 from warehouse.regressions.computed import answer_computed
 from warehouse.spark.tasks import spark_errors
@@ -57,9 +57,8 @@ class SparkLake:
             # DuckDB resolves names and selects files faster than Spark.
             values = resolve_parameters(connections.connection("trusted", query.sql), query, params)
             files = connections.pruned_files(query, params)
-            aligned = _read_aligned(connections, query.sql)
         with spark_errors():
-            make_views(self._session, self._lake, self._state, query.sql, files, aligned)
+            make_views(self._session, self._lake, self._state, query.sql, self._worked_out, files)
             _register_functions(self._session, query.sql)
             return run_select(self._session, query.sql, values).toArrow()
 
@@ -81,15 +80,26 @@ class SparkLake:
 
     def frame(self, text: str, params: Mapping[str, Any]) -> DataFrame:
         """The rows of `sql` as a data frame, which is not collected."""
-        with closing(LakeConnections(self._lake, self._state)) as connections:
-            aligned = _read_aligned(connections, text)
-        make_views(self._session, self._lake, self._state, text, aligned=aligned)
+        make_views(self._session, self._lake, self._state, text, self._worked_out)
         return run_select(self._session, re.sub(r"\$(\w+)", r":\1", text), params)
 
+    def _worked_out(self, name: str) -> pa.Table | None:
+        """A table that DuckDB and Python work out in this process; None for all others."""
+        if name == "build_order":
+            return self._order
+        return self._aligned if name == VIEW else None
 
-def _read_aligned(connections: LakeConnections, text: str) -> pa.Table | None:
-    """The aligned operators, if a text reads them: DuckDB aligns programs, in this process."""
-    return connections.aligned_operators() if VIEW in named_views(text) else None
+    @cached_property
+    def _order(self) -> pa.Table:
+        """The order of all builds."""
+        with reading_lake(self._lake, self._state) as connection:
+            return read_build_order(connection)
+
+    @cached_property
+    def _aligned(self) -> pa.Table:
+        """The operators that go by other names than in their own programs."""
+        with closing(LakeConnections(self._lake, self._state)) as connections:
+            return connections.aligned_operators()
 
 
 def _register_functions(session: SparkSession, sql: str) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warehouse.catalogue.queries import list_views, read_view
-from warehouse.engine.aligned_operators import VIEW
 from warehouse.lake.commits import LakeState
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES
@@ -30,14 +29,14 @@ def make_views(
     lake: Lake,
     state: LakeState,
     text: str,
+    worked_out: Callable[[str], pa.Table | None],
     files: Mapping[str, Sequence[str]] = _ALL_FILES,
-    aligned: pa.Table | None = None,
 ) -> None:
     """Create the tables and views that a text can read, with the columns that it can name.
 
     The text consists of statements, and other text with names of tables and columns. A table has
-    the rows of the given files, by default of all its files; `aligned` has the rows of the view
-    aligned_operators.
+    the rows of the given files, by default of all its files; those that `worked_out` returns have
+    their rows from there.
     """
     views = {name: read_view(name) for name in list_views()}
     texts = views | {name: shared_select(name) for name in SHARED_TABLES}
@@ -54,9 +53,11 @@ def make_views(
         paths = files.get(table, [file.path for file in state.of(table)])
         frame = _read_files(session, lake, paths, pa.schema(columns))
         frame.createOrReplaceTempView(unmerged_name(table))
+    if "build_order" in words and (order := worked_out("build_order")):
+        session.createDataFrame(order).createOrReplaceTempView("build_order")
     for name in reversed(named):
-        if name == VIEW and aligned is not None and len(aligned):
-            session.createDataFrame(aligned).createOrReplaceTempView(name)
+        if rows := worked_out(name):
+            session.createDataFrame(rows).createOrReplaceTempView(name)
         elif name in _COMPUTED:
             frame = session.sql(texts[name])
             # With columns of its own, as all readers of a view share the ids of its columns.

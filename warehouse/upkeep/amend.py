@@ -23,6 +23,7 @@ from warehouse.errors import QueryError
 from warehouse.load.counters import replace_counters
 from warehouse.load.dump_rows import DumpRows
 from warehouse.load.entries import parse_manifest
+from warehouse.load.ids import merge_dimensions
 from warehouse.load.logged_data import parse_metadata
 from warehouse.upkeep.choice import ChosenDump
 from warehouse.upkeep.recording import recorded_upkeep
@@ -130,7 +131,7 @@ def amend_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry])
     replace_counters(connection, {known[sha256]: one for sha256, one in manifests.items()})
     _parse_again(connection, manifests)
     refresh_digests(connection, known.values(), ("dumps", "counters", "delegate_metadata"))
-    connection.execute(read_statement("merge_dimensions"))
+    merge_dimensions(connection)
 
 
 def _number_names(rows: DumpRows, amendment: Amendment) -> Ids:

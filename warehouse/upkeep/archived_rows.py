@@ -16,15 +16,15 @@ from ingest.schemas.upkeep import FORGOTTEN_DUMPS
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import DECIDED, FORGOTTEN, JUDGED, REFUSED, Entry
 from warehouse.archive.segments import read_entries
-from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
 from warehouse.load.committer import CONFLICT
 from warehouse.load.entries import refusal_of
+from warehouse.load.ids import merge_dimensions
 from warehouse.upkeep.decide import decision_row
 from warehouse.upkeep.forget import forgotten_row
 from warehouse.upkeep.nights import night_row
 
-_NAMES = ("devices", "models", "builds")
+_NAMES = ("devices", "models", "builds", "build_order")
 _UNARCHIVED = "SELECT 1 FROM dumps WHERE sha256 NOT IN (SELECT sha256 FROM records) LIMIT 1"
 _NIGHT = pa.schema(
     [*(one for one in JUDGED_NIGHTS if one.name != "report"), pa.field("report", pa.string())]
@@ -40,11 +40,11 @@ _SCHEMAS = {
 
 
 def find_wrong_names(connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """The tables of devices, models and builds that do not follow from the dumps."""
+    """The tables of devices, models, builds and their order that do not follow from the dumps."""
     connection.execute("BEGIN")
     try:
         before = {name: _rows(connection, name) for name in _NAMES}
-        connection.execute(read_statement("merge_dimensions"))
+        merge_dimensions(connection)
         return {name for name in _NAMES if _rows(connection, name) != before[name]}
     finally:
         connection.execute("ROLLBACK")

@@ -31,6 +31,7 @@ from warehouse.engine.connection import registered, transaction, translated_erro
 from warehouse.engine.failpoints import failpoint
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import StoreError
+from warehouse.load.ids import merge_dimensions
 from warehouse.upkeep.choice import ChosenDump
 from warehouse.upkeep.compact import delete_snapshots, request_compaction
 from warehouse.upkeep.recording import current_user, recorded_upkeep
@@ -94,7 +95,7 @@ def delete_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]
         connection.execute(read_statement("record_forgotten"))
     connection.execute("DELETE FROM judged_nights")
     connection.execute(read_statement("delete_unused"))
-    connection.execute(read_statement("merge_dimensions"))
+    merge_dimensions(connection)
 
 
 def finish_forgetting(compact: Callable[[], object]) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from queries.report.facts import read_facts
 from tests.support.nightly_farm import ingest_all, record_build
+from tests.support.store_rows import LONG_AGO
 from tests.support.stores import write
 from warehouse import Warehouse
 
@@ -66,6 +67,29 @@ def test_refused_files_are_listed_up_to_a_hundred(tmp_path, facts):
     assert len(found.refused) == 100
     assert found.refused[0].source.endswith(".etdp")
     assert found.quality.warnings == ["103 files were refused; 100 are listed"]
+
+
+def test_devices_whose_clocks_were_wrong_or_are_doubted_are_named(tmp_path):
+    clocks = {
+        "phone": LONG_AGO,
+        "pixel9": LONG_AGO - timedelta(days=20_454),
+        "slow": LONG_AGO - timedelta(days=40),
+        "tablet": LONG_AGO,
+        "week": LONG_AGO - timedelta(days=7),
+    }
+    dumps = [
+        dump
+        for device, at in clocks.items()
+        for dump in record_build(6, device=device, count=2, captured_at=at)
+    ]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        warnings = read_facts(store, base=None, head="b6").quality.warnings
+    assert warnings == [
+        "pixel9's clock was at 1970-01-01 in b6 (2 dumps), which cannot be and does not count in "
+        "the order of builds: set it, and correct the dumps with 'tracehouse amend'",
+        "slow's clock was at 2025-11-22 in b6 (2 dumps), and the clocks of its other devices at "
+        "2026-01-01: if it is wrong, set it, and correct the dumps with 'tracehouse amend'",
+    ]
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ from queries.report.json_form import json_form
 from queries.report.nightly import nightly_report
 from queries.report.outline import verdict_text
 from queries.report.settings import Mute, Settings
+from queries.report.verdicts import State
 from tests.support.corpus import CORPUS
 from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_all, ingest_nights, record_build
+from tests.support.store_rows import LONG_AGO
 from warehouse import Warehouse
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import ParameterError
@@ -241,3 +244,27 @@ def test_a_decision_counts_when_an_earlier_night_is_filled_in(tmp_path):
     (after,) = found.groups
     assert (after.id, after.state, after.first_bad) == (before.id, "accepted", "b5")
     assert found.verdict not in ("regressions", "suspects")
+
+
+def test_one_clock_at_1970_leaves_the_newest_build_the_newest(tmp_path):
+    """Builds with neither ordinal nor commit, and one operator slower from n5 on."""
+    dumps = [
+        dump
+        for number in range(1, 7)
+        for device in ("phone", "tablet")
+        for dump in record_build(
+            number,
+            {"native_call_convolution.out": 1.2 if number >= 5 else 1.0},
+            device=device,
+            build={"id": f"n{number}"},
+            captured_at=LONG_AGO
+            + timedelta(days=-20_454 if (number, device) == (6, "tablet") else number),
+        )
+    ]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        night = report(store)
+    assert (night.head, night.recorded_on) == ("n6", (LONG_AGO + timedelta(days=6)).date())
+    (found,) = night.groups
+    assert (found.state, found.first_bad, found.last_good) == (State.CONFIRMED, "n5", "n4")
+    (warning,) = night.quality.warnings
+    assert warning.startswith("tablet's clock was at 1970-01-01 in n6 (8 dumps)")

@@ -18,6 +18,7 @@ from tests.support.command import COMMAND
 from tests.tools.benchmarks.cost import measure
 from tests.tools.benchmarks.record import Figures, render_figure
 from warehouse import Warehouse
+from warehouse.engine.build_order import update_build_order
 
 DEVICES, MODELS, BUILDS, DUMPS, OPERATORS = 200, 20, 30, 10, 10  # dumps of a night of a model
 PAIR = (80, 20, 2, 30, 10)  # 16,000 series
@@ -94,6 +95,7 @@ def fill(store: Path, *sizes: int) -> None:
         for statement in (*_NAMES.split(";")[:-1], _DUMPS, _RUNS, _STATS):
             own = {name: value for name, value in given.items() if f"${name}" in statement}
             connection.execute(statement, own)
+        update_build_order(connection)
 
 
 def bench_scale(

@@ -126,6 +126,7 @@ def test_the_migrations_that_ship_follow_the_first_schema() -> None:
 def test_a_store_of_the_first_schema_gets_the_tables_of_a_new_one(store: Path) -> None:
     with duckdb.connect(str(store / FILE_NAME)) as connection:
         connection.execute("DROP TABLE dump_digests")
+        connection.execute("DROP TABLE build_order")
         connection.execute("UPDATE schema_migrations SET number = ?", [FIRST_SCHEMA])
     Warehouse.open(store).close()
     with Warehouse.open(store, read_only=True) as warehouse:
@@ -133,6 +134,7 @@ def test_a_store_of_the_first_schema_gets_the_tables_of_a_new_one(store: Path) -
             found = warehouse.sql(f"SELECT * FROM {name} LIMIT 0").schema  # noqa: S608
             assert found.names == schema.names
         assert warehouse.sql("SELECT * FROM dump_digests").num_rows == 0
+        assert warehouse.sql("SELECT position FROM builds_in_order").num_rows == 1
 
 
 @pytest.mark.slow

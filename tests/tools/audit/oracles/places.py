@@ -132,22 +132,34 @@ def build_facts(dumps: Sequence[Recording], build: str) -> Row:
         name: next((v for d in own if (v := d.fact("build", name)) is not None), None)
         for name in ("ordinal", "branch", "committed_at", "parent", "role", "commit")
     }
-    times = [dump.captured_at for dump in own if dump.captured_at]
+    times = [(dump.device, dump.captured_at) for dump in own if dump.captured_at]
+    times = [(device, at) for device, at in times if at.year >= 2020]
+    devices = {device for device, _ in times}
+    each = [_middle([at for device, at in times if device == one]) for one in devices]
     return stated | {
         "committed_at": parse_time(stated["committed_at"]),
-        "first_captured_at": min(times, default=None),
+        "captured_at": _middle([at for at in each if at]),
+        "first_captured_at": min((at for _, at in times), default=None),
     }
 
 
+def _middle(times: Sequence[datetime]) -> datetime | None:
+    """The time in the middle, or the later of two; None of none."""
+    return sorted(times)[len(times) // 2] if times else None
+
+
 def builds_in_order(dumps: Sequence[Recording]) -> list[str]:
-    """Builds by ordinal, else by time of commit, else by first recording, else by name."""
+    """Builds by ordinal, else by time of commit, else by recording, else by name.
+
+    The shipped dumps state no parents.
+    """
 
     def place(build: str) -> tuple[Any, ...]:
         known = build_facts(dumps, build)
         ordinal = known["ordinal"]
         return (
             ordinal is None, ordinal or 0, known["committed_at"] or _LATE,
-            known["first_captured_at"] or _LATE, build,
+            known["captured_at"] or _LATE, build,
         )  # fmt: skip
 
     return sorted({dump.build for dump in dumps}, key=place)
