@@ -1,0 +1,111 @@
+"""Answers about two builds: their values are read part by part, and judged here or on Spark."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warehouse.catalogue.parameters import bind_parameters
+from warehouse.catalogue.queries import Query, find_query
+from warehouse.queryable import Streamable
+from warehouse.regressions.judging import VALUES_AT_ONCE, ValueFiles, count_files
+from warehouse.regressions.pair import ORDER, TwoBuilds, judge_pair
+from warehouse.regressions.pair_dumps import describe_dumps
+from warehouse.regressions.pair_groups import read_modules
+from warehouse.regressions.pair_verdicts import Limits
+
+DELTAS = "regression_deltas"
+_OPERATORS = ("method", "delegate", "operator")  # levels of rows of `regression_deltas`
+
+JudgePart = Callable[[pa.Table], pa.Table]
+
+
+class JudgeParts(Protocol):
+    """Judges the rows of a query part by part: whole families, with all devices of a pool."""
+
+    def __call__(
+        self, values: Query, params: Mapping[str, object], judge: JudgePart, /
+    ) -> list[pa.Table]:
+        """The rows of `judge` for each part, at least one."""
+
+
+def answer_pair(
+    store: Streamable,
+    query: Query,
+    params: Mapping[str, object],
+    judge_parts: JudgeParts | None = None,
+) -> pa.Table:
+    """The rows of a query about two builds.
+
+    Args:
+        store: The store, or a lake.
+        query: `comparison` or `regression_deltas`.
+        params: Its parameters.
+        judge_parts: Judges the values; by default this process does.
+
+    Raises:
+        ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or names
+            something that the store does not have.
+    """
+    bound = bind_parameters(query, params)
+    limits = Limits(_number(bound["q"]), _number(bound["min_change"]))
+    builds = _describe(store, query, params)
+    values = _read(query, "pair_values")
+    judge = partial(judge_pair, builds=builds, limits=limits)
+    parts = (judge_parts or partial(judge_parts_here, store))(values, _own(values, params), judge)
+    rows = pa.concat_tables(parts)
+    names = [column.name for column in query.header.columns]
+    if query.header.name == DELTAS:
+        rows = rows.filter(pc.is_in(rows["level"], pa.array(_OPERATORS)))
+    order = [(name, "ascending") for name in ORDER if name in names]
+    return rows.sort_by(order).select(names)
+
+
+def _number(value: object) -> float:
+    return float(str(value))
+
+
+def _describe(store: Streamable, query: Query, params: Mapping[str, object]) -> TwoBuilds:
+    dumps, modules = (_read(query, name) for name in ("pair_dumps", "pair_modules"))
+    found = store.query(dumps, **_own(dumps, params))
+    has_records = found["etrecord_id"].null_count < len(found)
+    rows = store.query(modules, **_own(modules, params)).to_pylist() if has_records else []
+    return TwoBuilds(describe_dumps(found), read_modules(rows))
+
+
+def _read(query: Query, statement: str) -> Query:
+    """The query of a file of sql/statements, whose errors name the query that is asked."""
+    found = find_query(statement, "statements")
+    return found._replace(header=found.header._replace(name=query.header.name))
+
+
+def _own(query: Query, params: Mapping[str, object]) -> dict[str, object]:
+    """The parameters that a query has."""
+    known = {parameter.name for parameter in query.header.params}
+    return {name: value for name, value in params.items() if name in known}
+
+
+def judge_parts_here(
+    store: Streamable, values: Query, params: Mapping[str, object], judge: JudgePart
+) -> list[pa.Table]:
+    """The rows of `judge` for each part; values of other parts wait on disk."""
+    with store.stream_query(values, params) as rows:
+        held: list[pa.RecordBatch] = []
+        for batch in rows:
+            held.append(batch)
+            if sum(each.num_rows for each in held) > VALUES_AT_ONCE:
+                break
+        else:
+            return [judge(pa.Table.from_batches(held, rows.schema))]
+        every = pa.RecordBatchReader.from_batches(rows.schema, chain(held, rows))
+        with tempfile.TemporaryDirectory(prefix="tracehouse-") as folder:
+            spilled = ValueFiles(Path(folder), count_files(store), every)
+            held.clear()
+            return [judge(part) for part in spilled.read()]
