@@ -18,7 +18,9 @@
 -- next: regression_deltas, exact_changes
 --
 -- columns:
---   level, device, model, backend, run
+--   level           STRING  method, delegate, operator, operator_type, module or pool,
+--                           which has no device.
+--   device, model, backend, run
 --   event_name      STRING  Name of the operator, else its delegate id; type of
 --                           operators, or path of the module.
 --   delegate_id, ordinal, base_count, head_count

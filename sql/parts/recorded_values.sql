@@ -14,8 +14,7 @@
 --   floor, half_tick
 --   dump            INT        Number of the dump.
 --   pair            STRING     Pair of dumps in the session; '' if none.
---   instruction_id
---   value           DOUBLE     Time in that unit; null without enough events.
+--   instruction_id, value
 --   log             DOUBLE     Its logarithm; below half a tick it counts as that.
 SELECT
     r.device, r.pool, r.model, r.backend, o.run, o.event_name, o.delegate_id, o.ordinal,

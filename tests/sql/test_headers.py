@@ -28,7 +28,11 @@ TYPES = {
 QUERIES = {**load_catalogue(), **load_catalogue("page")}
 VIEWS = read_sql_files("views")
 FILTER_FILES, PART_FILES = (read_sql_files(folder) for folder in ("filters", "parts"))
-FOLDERS = ("queries", "page", "views", "filters", "parts")
+FOLDERS = ("queries", "computed", "page", "views", "filters", "parts")
+TEXTS = [
+    *(text for folder in FOLDERS for text in read_sql_files(folder).values()),
+    *(text for text in read_sql_files("statements").values() if "\n-- columns:\n" in text),
+]
 CASTS = {
     "STRING[]": "ARRAY<STRING>",
     "TAG[]": "ARRAY<STRING>",
@@ -107,7 +111,7 @@ def test_an_ordinal_is_a_number_in_a_run():
     """Other runs of a build have ordinals of their own."""
     told = [
         one.doc
-        for text in (text for folder in FOLDERS for text in read_sql_files(folder).values())
+        for text in TEXTS
         for header in [parse_header(text, "x.sql")]
         for one in (*header.params, *header.columns)
         if one.name == "ordinal" and one.doc
@@ -151,11 +155,10 @@ def test_header_columns_are_the_parts_columns(filters, connection):
 
 def test_what_the_glossary_says_is_listed_by_name_in_two_files_or_more():
     glossary = (files("sql") / "glossary.sql").read_text(encoding="utf-8")
-    texts = [text for folder in FOLDERS for text in read_sql_files(folder).values()]
     shared = parse_header(glossary, "glossary.sql")
-    uses = Counter(one for text in texts for one in _entries(parse_header(text, "x.sql")))
+    uses = Counter(one for text in TEXTS for one in _entries(parse_header(text, "x.sql")))
     assert [entry.name for entry in _entries(shared) if uses[entry] < 2] == []
-    spelt_out = [_spelt_out(text) & set(_entries(shared)) for text in texts]
+    spelt_out = [_spelt_out(text) & set(_entries(shared)) for text in TEXTS]
     assert [entries for entries in spelt_out if entries] == []
 
 

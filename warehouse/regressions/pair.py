@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,26 +10,15 @@ import pyarrow as pa
 
 from warehouse.regressions.pair_dumps import DEVICE_MODEL, PairDumps
 from warehouse.regressions.pair_explanations import explain_changes
-from warehouse.regressions.pair_figures import (
-    POOL,
-    PairFigures,
-    compare_series,
-    pool_devices,
-)
-from warehouse.regressions.pair_groups import (
-    MODULE,
-    Modules,
-    name_modules,
-    sum_modules,
-    sum_types,
-)
+from warehouse.regressions.pair_figures import POOL, PairFigures, compare_series, pool_devices
+from warehouse.regressions.pair_groups import MODULE, Modules, name_modules, sum_modules, sum_types
 from warehouse.regressions.pair_series import METHOD, PairSeries, join_series, lay_out_pair
 from warehouse.regressions.pair_verdicts import Limits, PairJudgement, judge_series
 from warehouse.regressions.series_values import group_rows
 from warehouse.statistics.arrays import Floats, Mask
 
-_KEYS = ("level", "device", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
-ORDER = ("level", "device", "pool", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
+_OPERATOR = ("model", "backend", "run", "event_name", "delegate_id", "ordinal")
+ORDER = ("level", "device", "pool", *_OPERATOR)
 
 
 class TwoBuilds(NamedTuple):
@@ -59,17 +49,21 @@ def judge_pair(values: pa.Table, builds: TwoBuilds, limits: Limits) -> pa.Table:
     pools, of_pools = pool_devices(series, figures)
     series = _append(series, pools)
     names += [None] * len(pools.floor)
-    figures = PairFigures(
-        *(np.concatenate(each) for each in zip(figures, of_pools, strict=True))
-    )
+    figures = PairFigures._make(np.append(*each) for each in zip(figures, of_pools, strict=True))
     judged = judge_series(series, figures, limits)
     return _tabulate(series, figures, judged, names, dumps)
 
 
 def _append(series: PairSeries, pools: PairSeries) -> PairSeries:
-    keys = pa.concat_tables([series.keys, pools.keys])
-    arrays = (np.concatenate(each) for each in zip(series[1:6], pools[1:6], strict=True))
-    return PairSeries(keys, *arrays, [*series.reference, *pools.reference], series.values)
+    return series._replace(
+        keys=pa.concat_tables([series.keys, pools.keys]),
+        is_ns=np.append(series.is_ns, pools.is_ns),
+        floor=np.append(series.floor, pools.floor),
+        half_tick=np.append(series.half_tick, pools.half_tick),
+        instruction=np.append(series.instruction, pools.instruction),
+        state_shift=np.append(series.state_shift, pools.state_shift),
+        reference=[*series.reference, *pools.reference],
+    )
 
 
 def _tabulate(
@@ -125,7 +119,7 @@ def _tabulate(
     }
     return pa.table(
         {
-            **{name: keys[name] for name in (*_KEYS, "kind", "pool")},
+            **{name: keys[name] for name in (*ORDER, "kind")},
             **integers,
             **{name: pa.array(column, from_pandas=True) for name, column in numbers.items()},
             **{name: pa.array(column, pa.string()) for name, column in texts.items()},
@@ -134,7 +128,7 @@ def _tabulate(
 
 
 def _find_references(
-    families: list[tuple[str | None, ...]], references: list[str | None]
+    families: Sequence[tuple[str | None, ...]], references: Sequence[str | None]
 ) -> list[str | None]:
     """The reference build of each series' device, model and backend; of several, the last."""
     found: dict[tuple[str | None, ...], str] = {}
@@ -144,9 +138,7 @@ def _find_references(
     return [found.get(family) for family in families]
 
 
-def _frames(
-    series: PairSeries, figures: PairFigures, references: list[str | None]
-) -> list[str]:
+def _frames(series: PairSeries, figures: PairFigures, references: list[str | None]) -> list[str]:
     has_state = (~np.isnan(series.state_shift)).tolist()
     return [
         "paired" if is_paired else "reference" if reference else "residual" if state else "raw"

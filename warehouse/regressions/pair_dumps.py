@@ -61,7 +61,8 @@ def describe_dumps(rows: pa.Table) -> PairDumps:
 
 
 def _numbers(column: pa.ChunkedArray) -> Ints:
-    return column.cast(pa.int64()).fill_null(NO_RECORD).to_numpy()
+    numbers: Ints = column.cast(pa.int64()).fill_null(NO_RECORD).to_numpy()
+    return numbers
 
 
 def _find_apart(rows: pa.Table, is_head: Mask, family: Ints) -> Mask:

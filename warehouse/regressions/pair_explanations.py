@@ -51,7 +51,8 @@ def explain_changes(
     for n, family in enumerate(judged.family.tolist()):
         if family in families:
             members[family].append(n)
-    names = list(zip(*(series.keys[key].to_pylist() for key in ("event_name", "ordinal")), strict=True))
+    columns = (series.keys[key].to_pylist() for key in ("event_name", "ordinal"))
+    names = list(zip(*columns, strict=True))
     found = {}
     for whole in wholes:
         parts = [
@@ -59,9 +60,7 @@ def explain_changes(
             for n in members[int(judged.family[whole])]
             if kinds[n] in _PARTS[kinds[whole]]
             and series.is_ns[n] == series.is_ns[whole]
-            and (
-                kinds[whole] == "method" or series.instruction[n] == series.instruction[whole]
-            )
+            and (kinds[whole] == "method" or series.instruction[n] == series.instruction[whole])
         ]
         cost = float(judged.cost[whole])
         shares = {n: float(judged.cost[n]) / cost for n in parts}

@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 
 from warehouse.regressions.pair_dumps import NO_PAIR, PairDumps
 from warehouse.regressions.pair_series import PairSeries, PairValues, greatest
-from warehouse.regressions.series_values import group_rows, number_rows
+from warehouse.regressions.series_values import number_rows
 from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.paired_samples import compare_pairs
 from warehouse.statistics.pooled_samples import pool_samples
-from warehouse.statistics.runs import find_starts, list_alike, places_in_runs
+from warehouse.statistics.runs import list_alike, places_in_runs
 from warehouse.statistics.sample_sizes import LEAST_PAIRS
 from warehouse.statistics.two_samples import compare_samples, least_p, row_median
 
@@ -62,12 +62,9 @@ class PairFigures(NamedTuple):
 def compare_series(series: PairSeries, dumps: PairDumps) -> PairFigures:
     """Both builds of each series as two samples, or as pairs of dumps if there are enough."""
     count = len(series.floor)
-    figures = PairFigures(
-        np.zeros(count, np.int64),
-        np.zeros(count, np.int64),
-        *(np.full(count, np.nan) for _ in range(10)),
-        np.zeros(count, bool),
-    )
+    counts = (np.zeros(count, np.int64) for _ in range(2))
+    unknown = (np.full(count, np.nan) for _ in range(10))
+    figures = PairFigures._make([*counts, *unknown, np.zeros(count, bool)])
     known = ~np.isnan(series.values.value)
     values = series.values.take(known)
     pair = dumps.pair[values.dump]
@@ -126,19 +123,23 @@ def _rows_of(
         width = int(2 ** size[alike[0]])
         for rows in np.array_split(alike, 1 + len(alike) * width // _VALUES_AT_ONCE):
             own = filled[rows]
-            yield own, [
-                (_pad(side.log, start[own], count[own]), _pad(side.value, start[own], count[own]))
-                for side, start, count in zip(sides, starts, counts, strict=True)
-            ]
+            yield (
+                own,
+                [
+                    (
+                        _pad(side.log, start[own], count[own]),
+                        _pad(side.value, start[own], count[own]),
+                    )
+                    for side, start, count in zip(sides, starts, counts, strict=True)
+                ],
+            )
 
 
 def _pad(values: Floats, start: Ints, count: Ints) -> Floats:
     """Rows of values, filled up with NaN."""
     rows = np.full((len(count), max(1, int(count.max(initial=0)))), np.nan)
     places = places_in_runs(count)
-    rows[np.repeat(np.arange(len(count)), count), places] = values[
-        np.repeat(start, count) + places
-    ]
+    rows[np.repeat(np.arange(len(count)), count), places] = values[np.repeat(start, count) + places]
     return rows
 
 
@@ -163,9 +164,7 @@ def _compare_pairs(figures: PairFigures, values: PairValues, pair: Ints, count: 
             getattr(figures, name)[own] = column
 
 
-def pool_devices(
-    series: PairSeries, figures: PairFigures
-) -> tuple[PairSeries, PairFigures]:
+def pool_devices(series: PairSeries, figures: PairFigures) -> tuple[PairSeries, PairFigures]:
     """Series of pools: each operator on all devices of a pool on which it can be compared.
 
     There are at least two devices. Their evidence is combined by `pool_samples`.
@@ -215,13 +214,15 @@ def pool_devices(
         state_shift,
         [None] * count,
         empty,
-    ), PairFigures(
-        base_count,
-        head_count,
-        *(np.nansum(each, axis=1) / size for each in means),
-        combined.p,
-        np.zeros(count),
-        *combined[1:],
-        nothing,
-        np.bincount(number, figures.is_paired[own], count) == size,
+    ), PairFigures._make(
+        [
+            base_count,
+            head_count,
+            *(np.nansum(each, axis=1) / size for each in means),
+            combined.p,
+            np.zeros(count),
+            *combined[1:],
+            nothing,
+            np.bincount(number, figures.is_paired[own], count) == size,
+        ]
     )

@@ -66,7 +66,7 @@ class PairSeries(NamedTuple):
     half_tick: Floats
     instruction: Floats
     state_shift: Floats
-    reference: list[str | None]
+    reference: Sequence[str | None]
     values: PairValues
 
     def has(self, is_head: Mask) -> Mask:
@@ -93,9 +93,9 @@ class PairValues(NamedTuple):
     value: Floats
     log: Floats
 
-    def take(self, chosen: Mask | Ints) -> PairValues:
+    def take(self, chosen: Mask | Ints | slice) -> PairValues:
         """Some of the values."""
-        return PairValues(*(column[chosen] for column in self))
+        return PairValues._make(column[chosen] for column in self)
 
 
 def lay_out_pair(rows: pa.Table, dumps: PairDumps) -> PairSeries:
@@ -110,9 +110,8 @@ def lay_out_pair(rows: pa.Table, dumps: PairDumps) -> PairSeries:
     is_ns = pc.equal(own["unit"], "ns").to_numpy()
     series_ns = np.bincount(series, is_ns, count) > 0  # of both units, only nanoseconds count
     counts = own["value"].is_valid().to_numpy() & (is_ns == series_ns[series])
-    value, log = (
-        np.where(counts, own[name].fill_null(np.nan).to_numpy(), np.nan) for name in ("value", "log")
-    )
+    columns = (own[name].fill_null(np.nan).to_numpy() for name in ("value", "log"))
+    value, log = (np.where(counts, column, np.nan) for column in columns)
     keys = decode_texts(own.select(_COLUMNS).take(pa.array(first)))
     instruction = own["instruction_id"].cast(pa.float64()).fill_null(np.nan).to_numpy()
     laid_out = PairSeries(
@@ -254,9 +253,7 @@ def _remove_states(laid_out: PairSeries, dumps: PairDumps) -> PairSeries:
     log[row] = np.round(log[row] - state, _DIGITS)
     value[row] *= np.exp(-state)
     shift[own.series[is_removed]] = found.shift[at][is_removed]
-    return laid_out._replace(
-        values=values._replace(log=log, value=value), state_shift=shift
-    )
+    return laid_out._replace(values=values._replace(log=log, value=value), state_shift=shift)
 
 
 def _units(keys: pa.Table) -> tuple[Ints, Ints, Ints]:
@@ -277,16 +274,17 @@ def join_series(parts: Sequence[PairSeries]) -> PairSeries:
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     starts = np.cumsum([0, *(len(part.keys) for part in parts)])
-    series = [
-        place[start + part.values.series] for start, part in zip(starts, parts, strict=False)
+    values = [
+        part.values._replace(series=place[start + part.values.series])
+        for start, part in zip(starts, parts, strict=False)
     ]
     references = [name for part in parts for name in part.reference]
-    return PairSeries(
-        keys.take(pa.array(order)),
-        *(np.concatenate(each)[order] for each in zip(*(p[1:6] for p in parts), strict=True)),
-        [references[row] for row in order.tolist()],
-        PairValues(
-            np.concatenate(series),
-            *(np.concatenate(each) for each in zip(*(p.values[1:] for p in parts), strict=True)),
-        ),
+    arrays = (np.concatenate(each)[order] for each in zip(*(p[1:6] for p in parts), strict=True))
+    return PairSeries._make(
+        [
+            keys.take(pa.array(order)),
+            *arrays,
+            [references[row] for row in order.tolist()],
+            PairValues._make(np.concatenate(each) for each in zip(*values, strict=True)),
+        ]
     )

@@ -120,13 +120,12 @@ def _number_families(series: PairSeries, levels: NDArray[np.object_]) -> Ints:
     own = np.where(np.isin(levels, _CONTAINERS), _TOGETHER, levels)
     keys = series.keys.select(METHOD)
     keys = keys.append_column("own", pa.array(own.tolist(), pa.string()))
-    pool = np.where(levels == POOL, _texts(series, "pool"), None)
-    return group_rows(keys.append_column("pool", pa.array(pool.tolist(), pa.string())))[0]
+    pools = zip(levels, series.keys["pool"].to_pylist(), strict=True)
+    pool = [name if level == POOL else None for level, name in pools]
+    return group_rows(keys.append_column("pool", pa.array(pool, pa.string())))[0]
 
 
-def _test(
-    series: PairSeries, figures: PairFigures, family: Ints, is_delegated: Mask
-) -> _Tests:
+def _test(series: PairSeries, figures: PairFigures, family: Ints, is_delegated: Mask) -> _Tests:
     count = int(family.max(initial=-1)) + 1
     is_above = np.fmax(figures.base_value, figures.head_value) >= series.floor
     is_tested = is_above & (np.minimum(figures.base_count, figures.head_count) >= LEAST_DUMPS)
@@ -195,7 +194,7 @@ def _judge(
 
 def _has(series: PairSeries, *, is_head: bool) -> Mask:
     """Whether each series is in a build, even if no dump counts; a pool is in both."""
-    found = series.keys["device"].is_null().to_numpy().copy()
+    found: Mask = series.keys["device"].is_null().to_numpy().copy()
     values = series.values
     found[values.series[values.is_head == is_head]] = True
     return found
@@ -263,4 +262,5 @@ def _find_moved(family: Ints, kinds: NDArray[np.object_], cost: Floats) -> Mask:
     )
     is_balanced = np.abs(more - less) <= np.minimum(more, less) / _MOVED_SHARE
     has_changed = _any(family, is_method & (cost != 0))
-    return is_balanced & ~is_method & ~has_changed[family]
+    is_moved: Mask = is_balanced & ~is_method & ~has_changed[family]
+    return is_moved

@@ -57,7 +57,7 @@ def answer_pair(
     bound = bind_parameters(query, params)
     limits = Limits(_number(bound["q"]), _number(bound["min_change"]))
     builds = _describe(store, query, params)
-    values = _read(query, "pair_values")
+    values = find_gathering(query, "pair_values")
     judge = partial(judge_pair, builds=builds, limits=limits)
     parts = (judge_parts or partial(judge_parts_here, store))(values, _own(values, params), judge)
     rows = pa.concat_tables(parts)
@@ -73,15 +73,15 @@ def _number(value: object) -> float:
 
 
 def _describe(store: Streamable, query: Query, params: Mapping[str, object]) -> TwoBuilds:
-    dumps, modules = (_read(query, name) for name in ("pair_dumps", "pair_modules"))
+    dumps, modules = (find_gathering(query, name) for name in ("pair_dumps", "pair_modules"))
     found = store.query(dumps, **_own(dumps, params))
     has_records = found["etrecord_id"].null_count < len(found)
     rows = store.query(modules, **_own(modules, params)).to_pylist() if has_records else []
     return TwoBuilds(describe_dumps(found), read_modules(rows))
 
 
-def _read(query: Query, statement: str) -> Query:
-    """The query of a file of sql/statements, whose errors name the query that is asked."""
+def find_gathering(query: Query, statement: str) -> Query:
+    """The query of a file of sql/statements, whose errors name the canned query that needs it."""
     found = find_query(statement, "statements")
     return found._replace(header=found.header._replace(name=query.header.name))
 
