@@ -13,7 +13,7 @@ from warehouse.regressions.pair_explanations import explain_changes
 from warehouse.regressions.pair_figures import POOL, PairFigures, compare_series, pool_devices
 from warehouse.regressions.pair_groups import MODULE, Modules, name_modules, sum_modules, sum_types
 from warehouse.regressions.pair_series import METHOD, PairSeries, join_series, lay_out_pair
-from warehouse.regressions.pair_verdicts import Limits, PairJudgement, judge_series
+from warehouse.regressions.pair_verdicts import CHANGES, Limits, PairJudgement, judge_series
 from warehouse.regressions.series_values import group_rows
 from warehouse.statistics.arrays import Floats, Mask
 
@@ -33,13 +33,17 @@ class TwoBuilds(NamedTuple):
     modules: Modules
 
 
-def judge_pair(values: pa.Table, builds: TwoBuilds, limits: Limits) -> pa.Table:
+def judge_pair(
+    values: pa.Table, builds: TwoBuilds, limits: Limits, *, with_values: bool = False
+) -> pa.Table:
     """The rows of some families, in any order.
 
     Args:
         values: Rows of the statement `pair_values`, of whole families with all devices of a pool.
         builds: The two builds.
         limits: What changes are judged by.
+        with_values: Add `base_values` and `head_values`, the compared values of series that are
+            slower or faster.
     """
     dumps, modules = builds
     own = lay_out_pair(values, dumps)
@@ -51,7 +55,8 @@ def judge_pair(values: pa.Table, builds: TwoBuilds, limits: Limits) -> pa.Table:
     names += [None] * len(pools.floor)
     figures = PairFigures._make(np.append(*each) for each in zip(figures, of_pools, strict=True))
     judged = judge_series(series, figures, limits)
-    return _tabulate(series, figures, judged, names, dumps)
+    rows = _tabulate(series, figures, judged, names, dumps)
+    return _add_values(rows, series, judged) if with_values else rows
 
 
 def _append(series: PairSeries, pools: PairSeries) -> PairSeries:
@@ -125,6 +130,18 @@ def _tabulate(
             **{name: pa.array(column, pa.string()) for name, column in texts.items()},
         }
     )
+
+
+def _add_values(rows: pa.Table, series: PairSeries, judged: PairJudgement) -> pa.Table:
+    is_changed = np.array([verdict in CHANGES for verdict in judged.verdict], bool)
+    is_known = ~np.isnan(series.values.value) & is_changed[series.values.series]
+    values = series.values.take(is_known)
+    values = values.take(np.lexsort((values.value, values.series)))
+    for name, is_head in (("base_values", False), ("head_values", True)):
+        own = values.take(values.is_head == is_head)
+        stop = np.searchsorted(own.series, np.arange(len(rows) + 1)).astype(np.int32)
+        rows = rows.append_column(name, pa.ListArray.from_arrays(pa.array(stop), own.value))
+    return rows
 
 
 def _find_references(

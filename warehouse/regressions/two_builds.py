@@ -21,7 +21,7 @@ from warehouse.regressions.pair_dumps import describe_dumps
 from warehouse.regressions.pair_groups import read_modules
 from warehouse.regressions.pair_verdicts import Limits
 
-DELTAS = "regression_deltas"
+COMPARISON, DELTAS = "comparison", "regression_deltas"
 _OPERATORS = ("method", "delegate", "operator")  # levels of rows of `regression_deltas`
 
 JudgePart = Callable[[pa.Table], pa.Table]
@@ -54,18 +54,36 @@ def answer_pair(
         ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or names
             something that the store does not have.
     """
+    rows = judge_builds(store, query, params, judge_parts)
+    if query.header.name == DELTAS:
+        rows = rows.filter(pc.is_in(rows["level"], pa.array(_OPERATORS)))
+    names = [column.name for column in query.header.columns]
+    order = [(name, "ascending") for name in ORDER if name in names]
+    return rows.sort_by(order).select(names)
+
+
+def compare_builds(store: Streamable, **params: object) -> pa.Table:
+    """The rows of the query `comparison` with `base_values` and `head_values`; see `judge_pair`."""
+    rows = judge_builds(store, find_query(COMPARISON), params, with_values=True)
+    return rows.sort_by([(name, "ascending") for name in ORDER])
+
+
+def judge_builds(
+    store: Streamable,
+    query: Query,
+    params: Mapping[str, object],
+    judge_parts: JudgeParts | None = None,
+    *,
+    with_values: bool = False,
+) -> pa.Table:
+    """The rows about two builds, in any order, with all columns; see `judge_pair`."""
     bound = bind_parameters(query, params)
     limits = Limits(_number(bound["q"]), _number(bound["min_change"]))
     builds = _describe(store, query, params)
     values = find_gathering(query, "pair_values")
-    judge = partial(judge_pair, builds=builds, limits=limits)
+    judge = partial(judge_pair, builds=builds, limits=limits, with_values=with_values)
     parts = (judge_parts or partial(judge_parts_here, store))(values, _own(values, params), judge)
-    rows = pa.concat_tables(parts)
-    names = [column.name for column in query.header.columns]
-    if query.header.name == DELTAS:
-        rows = rows.filter(pc.is_in(rows["level"], pa.array(_OPERATORS)))
-    order = [(name, "ascending") for name in ORDER if name in names]
-    return rows.sort_by(order).select(names)
+    return pa.concat_tables(parts)
 
 
 def _number(value: object) -> float:
