@@ -66,14 +66,16 @@ def _model(row: Row) -> str:
     return " · ".join(name_text(row[name]) for name in ("model", "backend") if row[name])
 
 
+def _cost(row: Row) -> str:
+    return cost_text(row["cost_ns"] or None)  # of what is no change it is 0
+
+
 _COLUMNS = (
     Column("Operator", _operator, "event_name"),
     Column("Change", lambda row: delta_text(row["delta"]), "delta", is_number=True),
     Column("Base", lambda row: duration_text(row["base_ns"]), "base_ns", is_number=True),
     Column("Head", lambda row: duration_text(row["head_ns"]), "head_ns", is_number=True),
-    Column(
-        "Cost per run", lambda row: cost_text(row["cost_ns"] or None), "cost_ns", is_number=True
-    ),
+    Column("Cost per run", _cost, "cost_ns", is_number=True),
     Column("Verdict", lambda row: SeriesVerdict(row["verdict"]).words, "verdict"),
     Column("Model", _model, "model"),
     Column("Device", lambda row: name_text(row["device"]), "device"),

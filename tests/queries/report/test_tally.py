@@ -7,15 +7,9 @@ from queries.report.verdicts import SeriesVerdict
 
 
 def _row(verdict: str, *, counts: tuple[int, int] = (8, 8), **columns: Any) -> dict[str, Any]:
-    usual = {
-        "level": "operator",
-        "device": "lab",
-        "model": "net",
-        "backend": None,
-        "run": "Execute",
-    }
-    base, head = counts
-    return {**usual, "base_count": base, "head_count": head, "verdict": verdict, **columns}
+    place = {"level": "operator", "device": "lab", "model": "net", "backend": None}
+    sides = dict(zip(("base_count", "head_count"), counts, strict=True))
+    return {**place, "run": "Execute", **sides, "verdict": verdict, **columns}
 
 
 def test_each_operator_is_counted_once_and_the_counts_add_up() -> None:
