@@ -104,8 +104,9 @@ def judge_series(series: PairSeries, figures: PairFigures, limits: Limits) -> Pa
     tests = _test(series, figures, family, np.isin(kinds, DELEGATED))
     is_container = np.isin(levels, _CONTAINERS)
     verdict = _judge(series, figures, tests, family, limits, is_container)
-    cost = _cost(figures, verdict)
-    is_moved = _find_moved(family, kinds, cost) & np.isin(verdict, CHANGES)
+    cost = _price(figures, verdict, figures.base_value * np.expm1(figures.shift))
+    steps = _price(figures, verdict, _find_steps(figures))
+    is_moved = _find_moved(family, kinds, steps) & np.isin(verdict, CHANGES)
     needed = _find_needed(figures, tests, verdict, limits, _reach_tick(series, figures))
     verdict[is_moved] = PairVerdict.MOVED
     return PairJudgement(family, verdict.tolist(), tests.p_adjusted, needed, cost)
@@ -206,12 +207,17 @@ def _any(family: Ints, there: Mask) -> Mask:
     return found
 
 
-def _reach_tick(series: PairSeries, figures: PairFigures) -> Mask:
-    """Whether each change reaches half a tick of the clock; alike if builds are swapped."""
+def _find_steps(figures: PairFigures) -> Floats:
+    """How far each series moved, by its longer time: the opposite if builds are swapped."""
     longer = np.maximum(figures.base_value, figures.head_value)
-    step = -np.expm1(-np.abs(figures.shift)) * longer
+    steps: Floats = -np.sign(figures.shift) * np.expm1(-np.abs(figures.shift)) * longer
+    return steps
+
+
+def _reach_tick(series: PairSeries, figures: PairFigures) -> Mask:
+    """Whether each change reaches half a tick of the clock."""
     with np.errstate(invalid="ignore"):
-        reached: Mask = step >= series.half_tick - ROUNDING * np.abs(series.half_tick)
+        reached: Mask = np.abs(_find_steps(figures)) >= series.half_tick * (1 - ROUNDING)
     return reached
 
 
@@ -233,11 +239,11 @@ def _find_needed(
     return needed
 
 
-def _cost(figures: PairFigures, verdict: NDArray[np.object_]) -> Floats:
-    """What each change adds to a run."""
+def _price(figures: PairFigures, verdict: NDArray[np.object_], changes: Floats) -> Floats:
+    """What each change adds to a run; 0 for what is no change."""
     cost = np.zeros(len(verdict))
     for words, values in (
-        (CHANGES, figures.base_value * np.expm1(figures.shift)),
+        (CHANGES, changes),
         ((PairVerdict.NEW_OP,), figures.head_value),
         ((PairVerdict.REMOVED_OP,), -figures.base_value),
     ):
