@@ -43,8 +43,8 @@ class OperatorTally(NamedTuple):
             ]
             for is_change in (True, False)
         )
-        found = ", ".join(changes) or "no change found"
-        parts = [f"{found} of {count_text(self.total, 'operator')}"]
+        found = f"{', '.join(changes)} of" if changes else "no change found in"
+        parts = [f"{found} {count_text(self.total, 'operator')}"]
         parts += [", ".join(others)] if others else []
         for count, build in ((self.only_base, base), (self.only_head, head)):
             if count:

@@ -40,7 +40,7 @@ SERIES = ("level", *METHOD, "event_name", "delegate_id", "ordinal")  # a series,
 DELEGATED = ("delegate_op", "delegate_call")
 _LEVELS = {"method": "method", "delegate_call": "delegate"}  # of kinds; others are operators
 _OPERATOR = "operator"
-_LEAST_MOVE = 0.03  # of a device's state; below it the device was steady
+LEAST_MOVE = 0.03  # of a device's state; below it the device was steady
 _DIGITS = 12  # of corrected logarithms: values that differ by rounding alone are ties
 _COLUMNS = (*SERIES, "pool", "kind", "op_type")
 
@@ -246,7 +246,7 @@ def _remove_states(laid_out: PairSeries, dumps: PairDumps) -> PairSeries:
     moved = np.abs(found.shift)
     moved[:, WHOLE] = np.fmax(moved[:, KERNELS], moved[:, DELEGATE])
     at = dump, place[own.series]
-    state, is_moved = found.state[at], moved[at] >= _LEAST_MOVE
+    state, is_moved = found.state[at], moved[at] >= LEAST_MOVE
     is_removed = is_moved & ~np.isnan(state)
     state, row = state[is_removed], chosen[is_removed]
     log, value, shift = values.log.copy(), values.value.copy(), laid_out.state_shift.copy()

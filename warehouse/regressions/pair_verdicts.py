@@ -18,8 +18,8 @@ from warehouse.statistics.device_states import MAD_TO_SD, group_median
 from warehouse.statistics.rounding import ROUNDING, log_change
 from warehouse.statistics.sample_sizes import LEAST_DUMPS, find_needed_dumps
 
-_STATE_DOUBT = 0.15  # share of a state's move by which operators may react differently to it
-_SCATTER = 3  # standard deviations of the changes of the other operators
+STATE_DOUBT = 0.15  # share of a state's move by which operators may react differently to it
+SCATTER_RATIO = 3  # standard deviations of the changes of the other operators
 _MOVED_SHARE = 4  # time moved if gains and losses differ by less than one in so many
 _CONTAINERS = ("method", "delegate")  # levels
 _TOGETHER = "operator"  # level of the family of operators, calls and methods
@@ -160,8 +160,8 @@ def _judge(
     """The verdict on each series by itself: the first that applies."""
     margin = float(log_change(limits.min_change))
     moved = np.abs(np.nan_to_num(series.state_shift))
-    doubt = _STATE_DOUBT * moved
-    least = np.maximum(margin + doubt, _SCATTER * tests.scatter)
+    doubt = STATE_DOUBT * moved
+    least = np.maximum(margin + doubt, SCATTER_RATIO * tests.scatter)
     is_sure = (tests.p_adjusted <= limits.q) & _reach_tick(series, figures)
     shift, low, high = figures.shift, figures.low, figures.high
     has_base, has_head = (_has(series, is_head=side) for side in (False, True))

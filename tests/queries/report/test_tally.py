@@ -32,7 +32,7 @@ def test_operators_of_methods_of_one_build_are_named_apart() -> None:
         _row("below_resolution", counts=(0, 9), run="decode"),
     ]
     assert tally_operators(rows).text("a", "b") == (
-        "no change found of 1 operator; 1 unchanged; 1 more of methods that only a has; "
+        "no change found in 1 operator; 1 unchanged; 1 more of methods that only a has; "
         "2 more of methods that only b has"
     )
 

@@ -27,9 +27,7 @@ def _random_rows(seed):
             shift = generator.choice([1, 1, 1.05, 1.3, 0.8])
             size = generator.integers(6, 15)
             base, head = (
-                level
-                * factor
-                * np.exp(spread * generator.standard_normal(generator.integers(6, 15)))
+                level * factor * np.exp(spread * generator.standard_normal(size))
                 for factor in (1, shift)
             )
             lacks = generator.integers(0, 12)

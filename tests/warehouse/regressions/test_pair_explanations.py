@@ -46,12 +46,7 @@ def test_a_call_that_no_operator_explains_names_those_that_could_hide_its_change
     found = _explain(
         sides(_about(60_000), _about(66_000), **CALL),
         sides([30_000.0] * 10, [30_000.0] * 10, event_name="steady", **inside),
-        sides(
-            [2e4 + 100 * s for s in STEPS],
-            [2e4 + 100 * s for s in STEPS],
-            event_name="noisy",
-            **inside,
-        ),
+        sides(wide, wide, event_name="noisy", **inside),
         sides([900.0] * 10, [900.0] * 10, event_name="short", **inside),
     )
     may_be = None if kind else "noisy #1, short #1"  # of another call
