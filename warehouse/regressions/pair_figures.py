@@ -113,8 +113,7 @@ def _rows_of(
     values: PairValues, counts: list[Ints]
 ) -> Iterator[tuple[Ints, list[tuple[Floats, Floats]]]]:
     """Series with values of similar numbers, and their logarithms and values by side, as rows."""
-    order = np.lexsort((values.value, values.is_head, values.series))
-    values = values.take(order)
+    values = values.take(np.argsort(values.series, kind="stable"))
     sides = [values.take(own) for own in _sides(values)]
     starts = [np.cumsum(count) - count for count in counts]
     filled = np.flatnonzero(counts[0] + counts[1])

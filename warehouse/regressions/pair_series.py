@@ -103,7 +103,7 @@ def lay_out_pair(rows: pa.Table, dumps: PairDumps) -> PairSeries:
     rows = encode_texts(rows).unify_dictionaries().combine_chunks()
     rows = rows.append_column("level", _levels(rows["kind"].combine_chunks()))
     is_own = rows["distance"].is_valid().to_numpy()
-    own = rows.filter(pa.array(is_own))
+    own = rows if is_own.all() else rows.filter(pa.array(is_own))
     series, first = number_rows(own.select(SERIES))
     count = len(first)
     is_head = own["distance"].to_numpy() == 0
@@ -230,7 +230,8 @@ def _remove_states(laid_out: PairSeries, dumps: PairDumps) -> PairSeries:
     )
     if not len(chosen):
         return laid_out
-    chosen = chosen[np.lexsort((values.series[chosen], values.dump[chosen]))]
+    place_in_dump = values.dump[chosen] * len(keys) + values.series[chosen]
+    chosen = chosen[np.argsort(place_in_dump, kind="stable")]
     own = values.take(chosen)
     kernel, unit, place = _units(keys)
     numbers, dump = np.unique(

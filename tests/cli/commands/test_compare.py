@@ -86,7 +86,7 @@ def test_table_says_in_words_what_changed_and_counts_the_rest(run: Run, store: P
     assert place.startswith("  lab-x86-quiet-ab · conv · portable: native_call_sigmoid.out #1 new")
     assert header.split()[:4] == ["operator", "verdict", "head", "level"]
     assert "native_call_sigmoid.out" in row
-    assert outcome.error == ""
+    assert outcome.err == ""
 
 
 def test_comparison_without_a_change_is_a_sentence(run: Run, store: Path) -> None:
