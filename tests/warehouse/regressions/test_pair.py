@@ -67,17 +67,11 @@ def test_base_and_head_swapped_give_the_opposite(seed):
         assert (other["base_count"], other["head_count"]) == (row["head_count"], row["base_count"])
         if row["delta"] is not None:
             assert 1 + other["delta"] == pytest.approx(1 / (1 + row["delta"]), rel=1e-9)
-    assert {row["level"] for row in forth.values()} == {
-        "method",
-        "operator",
-        "operator_type",
-        "pool",
-    }
+    assert {"method", "operator", "operator_type"} <= {row["level"] for row in forth.values()}
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_head_is_base_after_the_change_and_the_cost_is_their_difference(seed):
-    rows = _judge(_random_rows(seed)).values()
+def test_head_is_base_after_the_change_and_the_cost_is_their_difference():
+    rows = [row for seed in range(12) for row in _judge(_random_rows(seed)).values()]
     for row in rows:
         if row["delta"] is not None:
             assert row["head_ns"] == pytest.approx(row["base_ns"] * (1 + row["delta"]), rel=1e-12)
@@ -85,7 +79,8 @@ def test_head_is_base_after_the_change_and_the_cost_is_their_difference(seed):
             assert row["cost_ns"] == pytest.approx(row["head_ns"] - row["base_ns"], abs=1e-6)
         elif row["verdict"] not in ("new_op", "removed_op"):
             assert row["cost_ns"] == 0
-    assert {row["verdict"] for row in rows} > {"regression"}
+    assert {row["verdict"] for row in rows} > {"regression", "improvement", "moved", "new_op"}
+    assert "pool" in {row["level"] for row in rows}
 
 
 def test_the_order_of_rows_and_the_numbers_of_dumps_do_not_matter():

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple, cast
 
+import pyarrow as pa
 import pytest
 
+from tests.support.pair_rows import sides, values_table
 from warehouse import Warehouse
 from warehouse.catalogue.queries import find_query
 from warehouse.errors import ParameterError
-from warehouse.regressions import two_builds
-from warehouse.regressions.two_builds import compare_builds
+from warehouse.regressions import judging, two_builds
+from warehouse.regressions.two_builds import compare_builds, judge_parts_here
 
 PAIR = {"base": "b8", "head": "b9"}
 TYPES = {"STRING": "string", "INT": "int32", "BIGINT": "int64", "DOUBLE": "double"}
@@ -56,6 +61,34 @@ def test_values_that_wait_on_disk_have_the_answer_of_the_whole(
         monkeypatch.setattr("warehouse.regressions.judging.VALUES_AT_ONCE", values)
         assert pool_store.query("comparison", **sides).equals(whole)
     assert list(tmp_path.glob("*/*.arrows")) == [], "values on disk are deleted"
+
+
+class Batches(NamedTuple):
+    """A store whose values come in small batches."""
+
+    rows: pa.Table
+
+    @contextmanager
+    def stream_query(self, *_: object) -> Iterator[pa.RecordBatchReader]:
+        batches = self.rows.to_batches(max_chunksize=3)
+        yield pa.RecordBatchReader.from_batches(self.rows.schema, batches)
+
+    def sql(self, *_: object) -> pa.Table:
+        return pa.table({"n": [len(self.rows)]})
+
+
+@pytest.mark.parametrize("most", [1, 10, 100])
+def test_every_batch_is_of_one_part(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    for module in (two_builds, judging):
+        monkeypatch.setattr(module, "VALUES_AT_ONCE", most)
+    devices = [f"d{number}" for number in range(5)]
+    rows = [row for device in devices for row in sides([1.0] * 4, [2.0] * 4, device=device)]
+    store = cast("Warehouse", Batches(values_table(rows)))
+    parts = judge_parts_here(store, find_query("comparison"), {}, lambda part: part)
+    assert sum(len(part) for part in parts) == len(rows)
+    found = [set(part["device"].to_pylist()) for part in parts]
+    assert sorted(name for own in found for name in own) == devices
+    assert (len(parts) > 1) == (most < len(rows))
 
 
 def test_filters_choose_dumps_and_errors_name_the_query(nightly: Warehouse) -> None:
