@@ -56,7 +56,7 @@ def _judge(rows, **dumps):
     return {tuple(row[key] for key in keys): row for row in table.to_pylist()}
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(10), 22, 96])
 def test_base_and_head_swapped_give_the_opposite(seed):
     rows = _random_rows(seed)
     forth, back = _judge(rows), _judge(_swap(rows))
