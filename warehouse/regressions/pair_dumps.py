@@ -39,6 +39,11 @@ class PairDumps(NamedTuple):
     etrecord: Ints
     notes: dict[tuple[str | None, ...], str]
 
+    def has(self, numbers: Ints) -> Mask:
+        """Whether each dump is one of them, by its id."""
+        known: Mask = np.isin(numbers, self.number)
+        return known
+
     def find(self, numbers: Ints) -> Ints:
         """The places of dumps by their ids."""
         places: Ints = np.searchsorted(self.number, numbers)

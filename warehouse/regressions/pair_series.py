@@ -103,6 +103,9 @@ def lay_out_pair(rows: pa.Table, dumps: PairDumps) -> PairSeries:
     rows = encode_texts(rows).unify_dictionaries().combine_chunks()
     rows = rows.append_column("level", _levels(rows["kind"].combine_chunks()))
     is_own = rows["distance"].is_valid().to_numpy()
+    is_known = dumps.has(rows["dump"].to_numpy()) | ~is_own
+    if not is_known.all():  # some were committed since the dumps were listed
+        rows, is_own = rows.filter(pa.array(is_known)), is_own[is_known]
     own = rows if is_own.all() else rows.filter(pa.array(is_own))
     series, first = number_rows(own.select(SERIES))
     count = len(first)

@@ -43,6 +43,15 @@ def test_of_both_clocks_only_nanoseconds_count_and_a_dump_without_a_value_is_the
     assert series.has(series.values.is_head).all()
 
 
+def test_values_of_dumps_that_came_later_are_left_out():
+    rows = sides(LEVEL, LEVEL)
+    dumps = dumps_of(rows)
+    later = value_row(50, 9_000.0, distance=1)
+    series = lay_out_pair(values_table([later, *rows]), dumps)
+    assert _values(series, 0, is_head=False) == LEVEL
+    assert len(lay_out_pair(values_table([later]), dumps).keys) == 0
+
+
 def test_times_below_half_a_tick_count_as_that_but_are_shown_as_they_are():
     series = _lay_out(sides([100.0], [900.0], half_tick=500.0))
     assert series.values.log.tolist() == pytest.approx([np.log(500), np.log(900)])
