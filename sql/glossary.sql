@@ -111,8 +111,9 @@
 --   delta_high            DOUBLE     Upper end.
 --   minimum_detectable    DOUBLE     Change the dumps could show, as a share: half the
 --                                    interval's width.
---   cost_ns               DOUBLE     Cost of the change per run; 0 unless the verdict
---                                    is a change, null for clocks of unknown rate.
+--   cost_ns               DOUBLE     Cost of the change per run: head_ns less base_ns; 0
+--                                    unless the verdict is a change, null for clocks of
+--                                    unknown rate.
 --   reference             STRING     Reference build that the value is relative to;
 --                                    null if none.
 --   frame                 STRING     The compared values: raw, differences in paired
