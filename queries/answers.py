@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from queries.report.settings import Settings
     from warehouse.queryable import Streamable
-    from warehouse.regressions.judging import Judge
+    from warehouse.regressions.computed import Judges
     from warehouse.store import Warehouse
 
 
@@ -30,30 +30,32 @@ def stream_answer(
     """The rows of a canned query, computed while they are read; see `Warehouse.stream_query`."""
     query = find_query(name)
     if query.is_computed:
-        yield judge_night(store, name, params, settings).to_reader()
+        yield answer_by_settings(store, name, params, settings).to_reader()
         return
     given = settings.with_expected(query.header, params)
     with store.stream_query(name, given, most_rows=most_rows) as rows:
         yield rows
 
 
-def judge_night(
+def answer_by_settings(
     store: Streamable,
     name: str,
     params: Mapping[str, object],
     settings: Settings,
     *,
-    judge: Judge | None = None,
+    judges: Judges | None = None,
 ) -> pa.Table:
-    """The rows of a canned query that Python answers, by the thresholds of the settings.
+    """The rows of a canned query that Python answers; nights by the thresholds of the settings.
 
     Raises:
         ParameterError: A parameter is unknown, of the wrong type, or names a missing build.
     """
     from queries.report.night import find_head, min_changes, nightly_rules
-    from warehouse.regressions.computed import Thresholds, answer_computed
+    from warehouse.regressions.computed import Judges, Thresholds, answer_computed
 
-    if params.get("head") is None:
-        params = {**params, "head": find_head(store, None, settings)}
-    thresholds = Thresholds(nightly_rules(settings), partial(min_changes, settings=settings))
-    return answer_computed(store, find_query(name), params, thresholds, judge=judge)
+    query, thresholds = find_query(name), None
+    if query.is_nightly:
+        if params.get("head") is None:
+            params = {**params, "head": find_head(store, None, settings)}
+        thresholds = Thresholds(nightly_rules(settings), partial(min_changes, settings=settings))
+    return answer_computed(store, query, params, thresholds, judges=judges or Judges())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
@@ -17,10 +17,10 @@ from queries.report.figures import (
     place_text,
 )
 from queries.report.parts import Row
+from queries.report.tally import tally_operators
 from queries.report.verdicts import SeriesVerdict
 
-_CHANGES = {verdict: verdict.words for verdict in SeriesVerdict if verdict.words}
-_OTHERS = [verdict for verdict in SeriesVerdict if not verdict.words]
+_CHANGES = {verdict: verdict.words for verdict in SeriesVerdict if verdict.is_change}
 _EXPLAINED = SeriesVerdict.EXPLAINED_BY_RUN_SHIFT
 _MOST_NAMED = 3
 _TABLE = pa.schema(
@@ -38,8 +38,8 @@ def changed_rows(table: pa.Table) -> pa.Table:
     """The rows of the query `comparison` whose verdict is a change, costliest first.
 
     Cells are texts for people: changes in percent, durations with their unit. Columns without any
-    value are left out. The metadata has a `note` about other compared rows, and about changes that
-    the comparison may hide.
+    value are left out. The metadata has a `note` about how values were compared, and about changes
+    that the comparison may hide.
     """
     rows = table.to_pylist()
     shown = [_cells(row) for row in _changed(rows)]
@@ -50,24 +50,21 @@ def changed_rows(table: pa.Table) -> pa.Table:
 
 def summary_lines(table: pa.Table, *, base: str, head: str) -> list[str]:
     """The findings of the query `comparison`, in sentences: for all operators, then per model."""
-    operators = [row for row in table.to_pylist() if row["level"] == "operator"]
-    calls = [row for row in table.to_pylist() if is_unexplained_call(row)]
-    counts = Counter(row["verdict"] for row in operators)
-    found = [f"{counts[name]:,} {word}" for name, word in _CHANGES.items() if counts[name]]
-    what = ", ".join(found) or "no change found"
+    rows = table.to_pylist()
+    operators = [row for row in rows if row["level"] == "operator"]
+    calls = [row for row in rows if is_unexplained_call(row)]
     more = f"; {count_text(len(calls), 'delegate call')} changed alone" if calls else ""
-    compared = f"{count_text(len(operators), 'operator')} compared{more}"
-    lines = [f"{head} against {base}: {what}, of {compared}"]
-    methods = _by_place(row for row in table.to_pylist() if row["level"] == "method")
+    lines = [f"{head} against {base}: {tally_operators(rows).text(base, head)}{more}"]
+    methods = _by_place(row for row in rows if row["level"] == "method")
     found_by_place = _by_place(_changed([*operators, *calls]))
     explained = (
         place
-        for place, own in methods.items()
-        if place not in found_by_place and any(row["verdict"] == _EXPLAINED for row in own)
+        for place, found in methods.items()
+        if place not in found_by_place and any(row["verdict"] == _EXPLAINED for row in found)
     )
-    for place, rows in (found_by_place | {place: [] for place in explained}).items():
-        named = [f"{_operator(row)} {_change(row)}{_guess(row)}" for row in rows[:_MOST_NAMED]]
-        others = [f"{len(rows) - _MOST_NAMED:,} more"] * (len(rows) > _MOST_NAMED)
+    for place, own in (found_by_place | {place: [] for place in explained}).items():
+        named = [f"{_operator(row)} {_change(row)}{_guess(row)}" for row in own[:_MOST_NAMED]]
+        others = [f"{len(own) - _MOST_NAMED:,} more"] * (len(own) > _MOST_NAMED)
         operators_text = ", ".join([*named, *others]) or "no operator by itself"
         parts = [operators_text, *map(_method_text, methods.get(place, ()))]
         lines.append(f"  {place}: {'; '.join(parts)}")
@@ -124,7 +121,7 @@ def _method_text(row: Row) -> str:
         return f"all moved together, {moved}: the device, or the whole build; record them in turns"
     change = interval_text(row["delta_low"], row["delta_high"])
     bounds = "" if row["delta_low"] is None else f" ({change})"
-    return f"{row['event_name']} {row['verdict']}{bounds}"
+    return f"{row['event_name']} {SeriesVerdict(row['verdict']).words}{bounds}"
 
 
 def _by_place(rows: Iterable[Row]) -> dict[str, list[Row]]:
@@ -135,12 +132,9 @@ def _by_place(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 def _note(rows: Sequence[Row]) -> str:
-    counts = Counter(row["verdict"] for row in rows)
-    others = [f"{counts[each]:,} {each}" for each in _OTHERS if counts[each]]
     hidden = sorted({row["note"] for row in rows if row["note"]})
     references = sorted({row["reference"] for row in rows if row["reference"]})
     relative = [f"relative to the reference build {name}" for name in references]
     if any(row["frame"] == "residual" for row in rows):
         relative.append("recorded apart, so compared without the state of the device")
-    compared = f"of {len(rows):,} compared: {', '.join(others) or 'all changed'}"
-    return "; ".join([compared, *relative, *hidden])
+    return "; ".join([*relative, *hidden])

@@ -97,27 +97,11 @@
 --   largest_bytes         BIGINT     Largest single allocation.
 --   series_id             BIGINT     Number of the series: device, model, backend, run,
 --                                    operator and unit.
---   family_id             BIGINT     Number of the family whose false alarms are
---                                    controlled together.
 --   is_head               INT        1 for a dump of the head, 0 for one of the base.
 --   base_count            BIGINT     Dumps of the base that count.
 --   head_count            BIGINT     Dumps of the head that count.
---   base_value            DOUBLE     Median of the base's values; null without any.
---   head_value            DOUBLE     Median of the head's values.
---   has_base              INT        Whether the base has it, even if no dump counts.
---   has_head              INT        Whether the head has it.
---   is_paired             BOOLEAN    Whether the differences in pairs of dumps are
---                                    compared.
---   state_shift           DOUBLE     How far the state of the device moved from base to
---                                    head, in log time; null where values have it.
---   shift                 DOUBLE     Change in log time; null unless both have values.
---   low                   DOUBLE     Lower end of its interval; null with too few
---                                    values.
---   high                  DOUBLE     Upper end.
 --   p_adjusted            DOUBLE     Share of false alarms if this were one; null where
 --                                    nothing was tested.
---   cost                  DOUBLE     Cost of the change per run, in the unit; 0 unless
---                                    it counts.
 --   dumps_needed          BIGINT     Dumps that each build lacks; null if none, or if
 --                                    more would not help.
 --   delta                 DOUBLE     Change as a share: 0.05 is 5 % slower
@@ -127,8 +111,9 @@
 --   delta_high            DOUBLE     Upper end.
 --   minimum_detectable    DOUBLE     Change the dumps could show, as a share: half the
 --                                    interval's width.
---   cost_ns               DOUBLE     Cost of the change per run; 0 unless the verdict
---                                    is a change, null for clocks of unknown rate.
+--   cost_ns               DOUBLE     Cost of the change per run: head_ns less base_ns; 0
+--                                    unless the verdict is a change, null for clocks of
+--                                    unknown rate.
 --   reference             STRING     Reference build that the value is relative to;
 --                                    null if none.
 --   frame                 STRING     The compared values: raw, differences in paired
@@ -136,6 +121,4 @@
 --                                    without the state of the device.
 --   state_delta           DOUBLE     How far that state moved from base to head, as a
 --                                    share; null unless residual.
---   level                 STRING     method, delegate, operator, operator_type, module
---                                    or pool, which has no device.
 --   verdict               STRING     See above.

@@ -64,5 +64,7 @@ def test_a_file_of_another_name_says_what_it_is_about(folder: str) -> None:
 def is_mirror(path: Path) -> bool:
     """Whether there is what a test file's name says that it tests."""
     name = path.stem.removeprefix("test_")
-    tested = [path.parent / f"{name}.py", Path("sql", "queries", f"{name}.sql")]
-    return any((ROOT / file).exists() for file in tested[: 1 + (path.parts[0] == "sql")])
+    files = [path.parent / f"{name}.py"]
+    if path.parts[0] == "sql":
+        files += [Path("sql", folder, f"{name}.sql") for folder in ("queries", "computed")]
+    return any((ROOT / file).exists() for file in files)

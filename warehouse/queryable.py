@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from warehouse.catalogue.queries import Query
+
 
 class Queryable(Protocol):
     """A store, or a lake that is queried like one; see `Warehouse`."""
@@ -22,6 +24,14 @@ class Queryable(Protocol):
 
 class Streamable(Queryable, Protocol):
     """A store whose rows can be read without holding all of them."""
+
+    def query(self, name: str | Query, /, **params: object) -> pa.Table:
+        """Rows of a canned query, or of one that is not listed."""
+
+    def stream_query(
+        self, name: str | Query, params: Mapping[str, object], /
+    ) -> AbstractContextManager[pa.RecordBatchReader]:
+        """Rows of `query`, computed while they are read."""
 
     def stream(
         self, text: str, params: Mapping[str, Any] | None = None, /

@@ -15,7 +15,7 @@ from cli.output.query_help import column_help, query_example
 from cli.output.render import Format
 from cli.plots import ON_TERMINAL, Plot, check_plot, plain_plots, write_answer
 from cli.stores import open_to_query, open_to_read, service_instead_of_store
-from queries.answers import judge_night
+from queries.answers import answer_by_settings
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import Query, find_query, list_queries
 
@@ -31,7 +31,7 @@ class _Catalogue(TyperGroup):
 
     def get_command(self, ctx: object, cmd_name: str) -> Command:
         query = find_query(cmd_name.replace("-", "_"))
-        make = _judging_function if query.is_computed else _function
+        make = _judging_function if query.is_nightly else _function
         return query_command(query, make(query))
 
 
@@ -129,7 +129,7 @@ def _judging_function(query: Query) -> Callable[..., None]:
 
             settings = read_settings(config)
             with open_to_read(options.store, wait=options.wait, lake=lake) as warehouse:
-                table = judge_night(warehouse, name, given, settings)
+                table = answer_by_settings(warehouse, name, given, settings)
         write_answer(name, table, options, plot=plot)
 
     add_options(run, map(parameter_option, query.header.params))

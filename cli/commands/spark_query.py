@@ -74,7 +74,7 @@ def _function(query: Query) -> Callable[..., None]:
         **params: str | list[str] | bool | None,
     ) -> None:
         given = parse_parameters(query, context, params)
-        answer = _judge if query.is_computed else _ask
+        answer = _judge if query.is_nightly else _ask
         with _opened(lake, master) as store:
             table = answer(store, query.header.name, given)
         options.write(table)
@@ -89,11 +89,13 @@ def _ask(store: SparkLake, name: str, params: Mapping[str, object]) -> pa.Table:
 
 def _judge(store: SparkLake, name: str, params: Mapping[str, object]) -> pa.Table:
     """The rows of a query that Python answers, by the thresholds of ./tracehouse.toml."""
-    from queries.answers import judge_night
+    from queries.answers import answer_by_settings
     from queries.report.settings import read_settings
+    from warehouse.regressions.computed import Judges
     from warehouse.spark.verdicts import judge_on_spark
 
-    return judge_night(store, name, params, read_settings(), judge=partial(judge_on_spark, store))
+    judges = Judges(night=partial(judge_on_spark, store))
+    return answer_by_settings(store, name, params, read_settings(), judges=judges)
 
 
 def report(

@@ -14,7 +14,6 @@ from queries.report.exact_alerts import judge_measures
 from queries.report.night import HeadNight, find_build, find_group, judge_head, min_changes
 from queries.report.settings import Settings
 from warehouse.catalogue.queries import expand_statement
-from warehouse.catalogue.sql_files import read_statement
 from warehouse.regressions.exact_changes import ExactHistory, judge_exact
 from warehouse.regressions.groups import ChangeGroup
 from warehouse.regressions.level_changes import LevelChange, compare_builds
@@ -28,7 +27,7 @@ SELECT b.name FROM builds AS b JOIN builds_in_order AS o ON o.build = b.name
 WHERE starts_with($commit, b.commit) AND length(b.commit) >= 7 ORDER BY o.position DESC LIMIT 1
 """
 _VALUES_OF_MODELS = (
-    f"SELECT * FROM ({read_statement('fleet_values')}) AS v "  # noqa: S608
+    f"SELECT * FROM ({expand_statement('fleet_values')}) AS v "  # noqa: S608
     "WHERE list_contains($models, v.model)"
 )
 

@@ -15,6 +15,7 @@ from queries.report.figures import count_text, operator_text
 from queries.report.parts import Row
 from queries.report.sensitivity import SeriesLimits, describe_sensitivity
 from queries.report.settings import Settings
+from queries.report.tally import OperatorTally
 from queries.report.verdicts import SeriesVerdict
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 
@@ -30,10 +31,16 @@ def place_of_row(row: Row) -> dict[str, str]:
 def pair_sensitivity(
     rows: Sequence[Row], settings: Settings, day: date | None
 ) -> list[Sensitivity]:
-    """The smallest change that two builds would show, by model, without muted series."""
+    """The smallest change that two builds would show in an operator, by model, unless muted.
+
+    In a model without operators, it is that of its methods and calls.
+    """
+    has_operators = {Family.of(row) for row in rows if row["level"] not in CONTAINERS}
     families: dict[Family, list[Row]] = defaultdict(list)
     for row in rows:
-        if row["head_count"] and settings.mute_reason(**place_of_row(row), on=day) is None:
+        is_own = row["level"] not in CONTAINERS or Family.of(row) not in has_operators
+        is_muted = settings.mute_reason(**place_of_row(row), on=day) is not None
+        if is_own and row["head_count"] and not is_muted:
             families[Family.of(row)].append(row)
     return [
         describe_sensitivity(
@@ -77,7 +84,7 @@ def missing_data(dumps: Iterable[Row], base: str) -> list[Missing]:
 
 def describe_coverage(
     dumps: Sequence[Row],
-    rows: Sequence[Row],
+    operators: OperatorTally,
     sensitivity: Sequence[Sensitivity],
     missing: list[Missing],
     obstacle: str | None,
@@ -88,7 +95,7 @@ def describe_coverage(
         device_count=len({row["device"] for row in there}),
         model_count=len({(row["model"], row["backend"]) for row in there}),
         dump_count=sum(row["head"] for row in there),
-        series_count=sum(bool(row["head_count"]) for row in rows),
+        series_count=operators.total,
         judged_count=sum(row.judged_count for row in sensitivity),
         missing=missing,
         too_few=[obstacle]

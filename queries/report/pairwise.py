@@ -24,7 +24,7 @@ from queries.report.content import (
 from queries.report.environment import Environments, Family
 from queries.report.facts import add_expected, list_notes, named_commits, read_commits, read_facts
 from queries.report.figures import delta_text
-from queries.report.night import SERIES, find_head, last_day
+from queries.report.night import find_head, last_day
 from queries.report.outline import find_verdict, sort_groups
 from queries.report.pair_coverage import (
     CONTAINERS,
@@ -34,10 +34,11 @@ from queries.report.pair_coverage import (
     place_of_row,
 )
 from queries.report.parts import Row
-from queries.report.relative_values import read_values
 from queries.report.sensitivity_summary import SensitivitySummary
 from queries.report.settings import Settings
+from queries.report.tally import tally_operators
 from queries.report.verdicts import SeriesVerdict, State
+from warehouse.regressions.two_builds import compare_builds
 from warehouse.statistics.rounding import log_change
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 from warehouse.store import Warehouse
@@ -62,23 +63,23 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
     head = find_head(store, head, settings)
     chosen = settings.nightly
     least = min([chosen.min_change, *(each.min_change for each in settings.thresholds)])
-    found_rows = store.query("comparison", base=base, head=head, q=chosen.q, min_change=least)
+    compared = compare_builds(store, base=base, head=head, q=chosen.q, min_change=least)
     own = [
         row | {"verdict": _verdict(row, settings)}
-        for row in found_rows.to_pylist()
+        for row in compared.to_pylist()
         if row["level"] in {"operator", *CONTAINERS}
     ]
     relative = {row["device"] for row in own if row["reference"]}
-    values = read_values(store, base, head, has_reference=bool(relative))
     environments = Environments(store)
     day = last_day(store, head)
     found, muted = _list_changes(own, _read_types(store), settings, day)
     groups = order_alerts(
-        _describe(key, members, own, values, settings, environments, base=base, head=head)
+        _describe(key, members, own, settings, environments, base=base, head=head)
         for key, members in found.items()
     )
     sensitivity = pair_sensitivity(own, settings, day)
     facts = read_facts(store, base=base, head=head)
+    tally = tally_operators(own)
     counts = Counter(row["verdict"] for row in own) + Counter(muted)
     dumps = store.sql(_DUMPS, {"base": base, "head": head}).to_pylist()
     seen = SensitivitySummary.of(sensitivity)
@@ -98,27 +99,19 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
         commits=named_commits(read_commits(store), [base, head], groups),
         repo_url=settings.report.repo_url,
         verdict=find_verdict(sort_groups(groups), sensitivity, missing),
-        summary=f"{head} against {base}: {_count_operators(groups)}, series: {len(own):,}{blind}",
+        summary=f"{head} against {base}: {tally.text(base, head)}{blind}",
         notes=[order, *notes] if order else notes,
         point_notes=[],
         groups=groups,
         run_shifts=_run_shifts(own, chosen.min_change),
         operator_changes=_operator_changes(own, base=base, head=head),
         budgets=[],
-        coverage=describe_coverage(dumps, own, sensitivity, missing, obstacle),
+        coverage=describe_coverage(dumps, tally, sensitivity, missing, obstacle),
         sensitivity=sensitivity,
         **facts._asdict(),
         verdict_counts=dict(sorted(counts.items())),
         rules={"q": chosen.q, "min_change": chosen.min_change, "least_dumps": LEAST_DUMPS},
     )
-
-
-def _count_operators(groups: Sequence[Group]) -> str:
-    """The numbers of operators that got slower and faster."""
-    counts: Counter[str] = Counter()
-    for group in groups:
-        counts[group.direction] += len(group.members)
-    return f"operators slower: {counts['regression']}, faster: {counts['improvement']}"
 
 
 def _read_types(store: Warehouse) -> dict[Key, str]:
@@ -187,7 +180,6 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
     key: tuple[Direction, str],
     members: Sequence[Row],
     rows: Sequence[Row],
-    values: Mapping[Key, Mapping[str, list[float]]],
     settings: Settings,
     environments: Environments,
     *,
@@ -214,7 +206,7 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
     ]
     containers = [*explains, *(row for row in members if row["level"] in CONTAINERS)]
     edited = {(*Family.of(row), row["run"]) for row in containers}
-    changed = [_member(row, values, base=base, head=head) for row in members]
+    changed = [_member(row, base=base, head=head) for row in members]
     changed.sort(
         key=lambda member: (-abs(member.cost_ns or 0.0), member.device or "", member.model)
     )
@@ -226,7 +218,7 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
         Evidence(
             [operator],
             changed,
-            [_member(row, values, base=base, head=head) for row in explains],
+            [_member(row, base=base, head=head) for row in explains],
             _list_edits(rows, edited, base=base, head=head),
             [],
             around,
@@ -253,11 +245,8 @@ def _method_ns(rows: Iterable[Row], member: Member) -> float | None:
     return next((row["base_ns"] for row in here if row["level"] == "method"), None)
 
 
-def _member(
-    row: Row, values: Mapping[Key, Mapping[str, list[float]]], *, base: str, head: str
-) -> Member:
-    by_build = values.get(tuple(row[name] for name in SERIES), {})
-    was, now = by_build.get(base, []), by_build.get(head, [])
+def _member(row: Row, *, base: str, head: str) -> Member:
+    was, now = row["base_values"], row["head_values"]
     is_time = row["base_ns"] is not None
     parts = [
         f"{row['head_count']} dumps against {row['base_count']}",
@@ -269,8 +258,8 @@ def _member(
     return Member.of(
         row,
         unit="ns" if is_time else "ticks",
-        base_values=sorted(was),  # stores and lakes number dumps differently
-        head_values=sorted(now),
+        base_values=was,
+        head_values=now,
         history=[
             BuildPoint(build=base, dump_count=len(was), median_ns=row["base_ns"]),
             BuildPoint(build=head, dump_count=len(now), median_ns=row["head_ns"]),

@@ -88,10 +88,10 @@ class State(StrEnum):
 
 
 class SeriesVerdict(StrEnum):
-    """Verdicts of a comparison of two builds on a series.
+    """Verdicts of a comparison of two builds on a series; changes come first.
 
     Attributes:
-        words: The change in words; empty without a change.
+        words: The verdict in people's words.
         detail: Explanation for a new, removed or moved operator, with the builds' names.
         is_judged: Whether the series could have shown a change.
     """
@@ -110,11 +110,16 @@ class SeriesVerdict(StrEnum):
         "slow in another share of the processes",
         "the share of slow processes changed",
     )
-    UNCHANGED = "unchanged"
-    EXPLAINED_BY_RUN_SHIFT = "explained_by_run_shift"
-    INCONCLUSIVE = "inconclusive"
-    BELOW_RESOLUTION = "below_resolution", "", "", False
-    NEEDS_MORE_DUMPS = "needs_more_dumps", "", "", False
+    UNCHANGED = "unchanged", "unchanged"
+    EXPLAINED_BY_RUN_SHIFT = "explained_by_run_shift", "moved with all others"
+    INCONCLUSIVE = "inconclusive", "cannot tell"
+    BELOW_RESOLUTION = "below_resolution", "too fast to judge", "", False
+    NEEDS_MORE_DUMPS = "needs_more_dumps", "too few dumps", "", False
+
+    @property
+    def is_change(self) -> bool:
+        """Whether the series changed."""
+        return self in (SeriesVerdict.REGRESSION, SeriesVerdict.IMPROVEMENT) or bool(self.detail)
 
     def __new__(cls, name: str, words: str = "", detail: str = "", is_judged: bool = True) -> Self:
         """Create a member from its tuple."""

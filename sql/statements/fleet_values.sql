@@ -1,55 +1,46 @@
--- Values of operators in the dumps of a build ($head), of builds before it, and of reference
--- builds: a row per operator and dump, with the logarithm of the value and the pair of the dump
--- ('' for none). The type of what is no operator is its name. Measures of whole dumps are included,
--- without a run, and with a counter's unit as delegate id; rates are inverted, so that more is worse.
--- Measures are of few readings of the clock, and known to a step of it, not to half of one.
-WITH lineage AS (
-    SELECT CAST($head AS STRING) AS build, 0 AS distance
-    UNION ALL
-    SELECT ancestor, distance FROM build_lineage WHERE build = $head
-),
-chosen AS (
-    SELECT
-        d.dump_id, d.device, d.pool, d.model, d.backend, d.ns_per_tick,
-        d.resolution_ticks * d.ns_per_tick AS step_ns, l.distance, d.build,
-        coalesce(d.session, '') AS session, coalesce(d.pair, '') AS pair,
-        CASE WHEN is_plausible(d.captured_at, d.ingested_at) THEN d.captured_at END AS captured_at
-    FROM named_dumps AS d
-    LEFT JOIN lineage AS l ON l.build = d.build
-    WHERE l.build IS NOT NULL OR (d.build_role = 'reference' AND d.session IS NOT NULL)
-),
-sessions AS (
-    SELECT build, session, min(captured_at) AS recorded_at
-    FROM chosen
-    GROUP BY build, session
-),
-series AS (
-    SELECT
-        dump_id, device, pool, model, backend, run, event_name, delegate_id, ordinal, kind,
-        coalesce(op_type, event_name) AS op_type, unit, floor, half_tick, ln(greatest(value, half_tick)) AS log_value
-    FROM operator_stats
-    WHERE value IS NOT NULL AND kind NOT IN ('operator_call', 'load', 'delegate_phase')
-    UNION ALL
-    SELECT
-        m.dump_id, r.device, r.pool, r.model, r.backend, '' AS run, m.name AS event_name,
-        CASE WHEN m.unit <> 'ns' THEN m.unit END AS delegate_id, 0 AS ordinal, m.kind,
-        m.name AS op_type,
-        CASE WHEN r.ns_per_tick IS NULL THEN 'ticks' ELSE 'ns' END AS unit,
-        CASE WHEN m.unit = 'ns' THEN greatest(2 * r.step_ns, 1e3) ELSE 1e-300 END AS floor,
-        CASE
-            WHEN m.unit = 'ns' THEN r.step_ns
-            WHEN m.kind = 'token_rate' THEN r.step_ns / 1e9
-            ELSE 0e0
-        END AS half_tick,
-        CASE WHEN m.kind IN ('rate', 'token_rate') THEN -ln(m.value) ELSE ln(m.value) END
-            AS log_value
-    FROM dump_measures AS m
-    JOIN chosen AS r ON r.dump_id = m.dump_id
-)
+-- fleet_values: Values of a build, of those before it, and of reference builds.
+--
+-- A row per operator and dump, and per measure of a whole dump, which has no run, and a
+-- counter's unit as delegate id. Rates are inverted, so that more is worse. Measures are
+-- of few readings of the clock, and known to a step of it, not to half of one.
+--
+-- parts: lineage_recordings AS recordings, recorded_values
+--
+-- columns:
+--   device, pool, model, backend
+--   run          STRING     Name of the runs; '' for a measure.
+--   event_name, delegate_id, ordinal, kind
+--   op_type      STRING     Type of the operator, else its name.
+--   unit
+--   distance     INT        0 for the build in question, 1 for the one before, ...;
+--                           null for a reference build.
+--   build
+--   session      STRING     Session of the recording; '' if unknown.
+--   recorded_at  TIMESTAMP  Begin of the recording; null if unknown.
+--   floor, half_tick
+--   dump         INT        Number of the dump.
+--   pair         STRING     Pair of dumps in the session; '' if none.
+--   log          DOUBLE     Logarithm of the value.
 SELECT
-    o.device, o.pool, o.model, o.backend, o.run, o.event_name, o.delegate_id, o.ordinal, o.kind,
-    o.op_type, o.unit, r.distance, r.build, r.session, s.recorded_at, o.floor, o.half_tick,
-    o.dump_id AS dump, r.pair, o.log_value AS log
-FROM series AS o
-JOIN chosen AS r ON r.dump_id = o.dump_id
-JOIN sessions AS s ON s.build = r.build AND s.session = r.session
+    device, pool, model, backend, run, event_name, delegate_id, ordinal, kind, op_type,
+    unit, distance, build, session, recorded_at, floor, half_tick, dump, pair, log
+FROM recorded_values
+WHERE value IS NOT NULL
+UNION ALL
+SELECT
+    r.device, r.pool, r.model, r.backend, '' AS run, m.name AS event_name,
+    CASE WHEN m.unit <> 'ns' THEN m.unit END AS delegate_id, 0 AS ordinal, m.kind,
+    m.name AS op_type,
+    CASE WHEN r.ns_per_tick IS NULL THEN 'ticks' ELSE 'ns' END AS unit, r.distance,
+    r.build, r.session, r.recorded_at,
+    CASE WHEN m.unit = 'ns' THEN greatest(2 * r.step_ns, 1e3) ELSE 1e-300 END AS floor,
+    CASE
+        WHEN m.unit = 'ns' THEN r.step_ns
+        WHEN m.kind = 'token_rate' THEN r.step_ns / 1e9
+        ELSE 0e0
+    END AS half_tick,
+    m.dump_id AS dump, r.pair,
+    CASE WHEN m.kind IN ('rate', 'token_rate') THEN -ln(m.value) ELSE ln(m.value) END
+        AS log
+FROM dump_measures AS m
+JOIN recordings AS r ON r.dump_id = m.dump_id

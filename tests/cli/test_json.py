@@ -12,8 +12,8 @@ import pytest
 from tests.support.command import Run
 from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import MODELS
+from tests.support.questions import every_query
 from tests.support.strange_names import write_strange_files
-from warehouse.catalogue.queries import load_catalogue
 
 DOCUMENT = (Path(__file__).parents[2] / "docs/json.md").read_text(encoding="utf-8")
 DUMP = CORPUS / "real" / "mlp_xnnpack_n1.etdp"
@@ -46,7 +46,7 @@ def test_rows_of_a_query_are_its_columns_in_order(
     run: Run, store: Path, command: str, params: tuple[str, ...]
 ) -> None:
     rows = answer(run, "query", command, *params, "--store", store)
-    assert list(rows[0]) == [column.name for column in load_catalogue()[command].header.columns]
+    assert list(rows[0]) == [column.name for column in every_query()[command].header.columns]
 
 
 def test_rows_of_other_commands_are_as_documented(run: Run, store: Path, tmp_path: Path) -> None:

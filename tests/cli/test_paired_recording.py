@@ -52,7 +52,6 @@ def test_both_builds_are_stored_in_pairs_and_compared_though_a_later_pair_fails(
     assert done.code == 1
     notes, failed = done.err.splitlines()[:-1], done.err.splitlines()[-1]
     assert "note: 8 complete pairs were ingested into the store" in notes
-    assert any(note.startswith("note: of 25 compared: ") for note in notes)
     broken = f"error: pair 9 of 9: {old}: ExecuTorch cannot run forward: no dump is left"
     assert failed.startswith(broken)
     first, *rest = done.text.splitlines()

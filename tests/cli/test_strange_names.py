@@ -12,8 +12,8 @@ import pytest
 from cli.output.render import Format
 from tests.support.command import Run, run_all_on_terminal
 from tests.support.cross_section import cross_section
+from tests.support.questions import every_query
 from tests.support.strange_names import NAMES, StrangeFiles, write_strange_files
-from warehouse.catalogue.queries import load_catalogue
 
 Line = list[str | Path]
 
@@ -41,7 +41,7 @@ def lines(files: StrangeFiles, tmp_path_factory: pytest.TempPathFactory) -> list
     ingest: Line = ["ingest", *files.dumps, *names, "{build}.etdp", *store]
     ingest += ["--etrecord", files.etrecord, "--keep-going"]
     queries: list[Line] = []
-    for name, query in load_catalogue().items():
+    for name, query in every_query().items():
         if name in _CANNOT_BE_ASKED:
             continue
         params = [p.name for p in query.header.params if p.is_required]

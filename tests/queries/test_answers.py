@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from queries.answers import judge_night, stream_answer
+from queries.answers import answer_by_settings, stream_answer
 from queries.report.settings import ExpectedRecordings, ReportChoice, Settings, Threshold
 from tests.support.nightly_farm import nightly_store
 from warehouse import Warehouse
@@ -32,7 +32,7 @@ def test_settings_have_thresholds_and_expected_recordings(nights: Path) -> None:
     with Warehouse.open(nights, read_only=True) as store:
         params = {"head": "b9"}
         found = [
-            judge_night(store, "nightly_verdicts", params, deaf),
+            answer_by_settings(store, "nightly_verdicts", params, deaf),
             store.query("nightly_verdicts", **params),
         ]
         is_seen = ["suspect_regression" in rows["verdict"].to_pylist() for rows in found]
@@ -45,6 +45,6 @@ def test_an_unknown_branch_or_build_is_told(nights: Path) -> None:
     mine = Settings(report=ReportChoice(branch="mine"))
     with Warehouse.open(nights, read_only=True) as store:
         with pytest.raises(ParameterError, match="of the branch 'mine'"):
-            judge_night(store, "nightly_verdicts", {}, mine)
+            answer_by_settings(store, "nightly_verdicts", {}, mine)
         with pytest.raises(ParameterError, match="'x' is not in the store"):
-            judge_night(store, "nightly_verdicts", {"head": "x"}, Settings())
+            answer_by_settings(store, "nightly_verdicts", {"head": "x"}, Settings())

@@ -7,10 +7,8 @@ import pytest
 
 from queries.formats import write_encoded
 from tests.support.cross_section import cross_section
-from tests.support.questions import columns, lacks_rows_of, required, takes
-from tests.support.store_rows import Event, StoreRows
-from warehouse.catalogue.answers import answer_query
-from warehouse.catalogue.queries import find_query, load_catalogue
+from tests.support.questions import columns, every_query, lacks_rows_of, required, takes
+from tests.support.store_rows import AskedConnection, Event, StoreRows
 
 RATES = (125 / 3, 1e9 / 19.2e6, 1 / 3, 0.7)
 NUMBERED = {"dump_id", "example"}  # columns with the number or the hash of a dump
@@ -59,7 +57,7 @@ def farms():
     return stores
 
 
-@pytest.mark.parametrize("name", cross_section(load_catalogue(), 7))
+@pytest.mark.parametrize("name", cross_section(every_query(), 7))
 def test_bytes_do_not_depend_on_threads_or_on_the_order_of_dumps(name, farms):
     asked = required(name, base="b1", head="b2", event="*") | (
         {"group_by": "pool"} if takes(name, "group_by") else {}
@@ -70,7 +68,7 @@ def test_bytes_do_not_depend_on_threads_or_on_the_order_of_dumps(name, farms):
     for farm in farms[:1] if asks_or_shows_numbers else farms:
         for threads in (1, 4):
             farm.execute(f"SET threads = {threads}")
-            table = answer_query(farm, find_query(name), asked)
+            table = AskedConnection(farm).query(name, **asked)
             assert table.num_rows or lacks_rows_of(name, farm)
             for form in ("csv", "json"):
                 sink = io.BytesIO()

@@ -5,9 +5,8 @@ from datetime import timedelta
 import pytest
 
 from tests.support.cross_section import cross_section
-from tests.support.questions import lacks_rows_of, required
+from tests.support.questions import every_query, lacks_rows_of, required
 from tests.support.store_rows import LONG_AGO, Event, StoreRows, run_query
-from warehouse.catalogue.queries import load_catalogue
 
 OPTIONS = {
     "coverage_gaps": {"fresh_since": LONG_AGO + timedelta(days=1)},
@@ -70,7 +69,7 @@ def _events(backend, copy, has_phases):
     ]
 
 
-@pytest.mark.parametrize("name", cross_section(sorted(load_catalogue().keys() - OF_EVENTS), 4))
+@pytest.mark.parametrize("name", cross_section(sorted(every_query().keys() - OF_EVENTS), 4))
 def test_no_total_counts_the_phases_of_a_delegate(name, with_phases, without_phases):
     asked = required(name, base_backend="vgf", head_backend="portable", event="*") | OPTIONS.get(
         name, {}

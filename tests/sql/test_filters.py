@@ -10,9 +10,9 @@ from ingest.schemas.rollups import ROLLUPS
 from tests.support.cross_section import cross_section
 from tests.support.documents import ROOT
 from tests.support.mixed_farm import DUMPS, captured_at, mixed_farm
-from tests.support.questions import required
+from tests.support.questions import every_query, required
 from tests.support.store_rows import Event, StoreRows, run_query
-from warehouse.catalogue.queries import find_query, load_catalogue
+from warehouse.catalogue.queries import find_query
 from warehouse.errors import ParameterError
 
 HERE = ROOT / "tests" / "sql"
@@ -83,7 +83,7 @@ ROWS = {
     ("ingest_errors", "since"): (captured_at(1), lambda row: row["refused_at"] >= captured_at(1)),
     ("ingest_errors", "until"): (captured_at(1), lambda row: row["refused_at"] < captured_at(1)),
 }
-TAKEN = [(name, param) for name, query in load_catalogue().items() for param in query.header.params]
+TAKEN = [(name, param) for name, query in every_query().items() for param in query.header.params]
 CHOOSING = {
     (name, param.name): ROWS.get((name, param.name)) or ROWS[param.name]
     for name, param in TAKEN

@@ -12,10 +12,9 @@ import pytest
 
 from tests.support.cross_section import cross_section
 from tests.support.documents import ROOT
-from tests.support.questions import GOLDEN, farm_for, needs_rich_farm, question
+from tests.support.questions import GOLDEN, every_query, farm_for, needs_rich_farm, question
 from tests.support.store_rows import run_query
 from warehouse import Warehouse
-from warehouse.catalogue.queries import load_catalogue
 
 # What is asked of the recorded farm.
 RECORDED = {
@@ -102,7 +101,7 @@ def dumps(tmp_path_factory):
         yield warehouse
 
 
-@pytest.mark.parametrize("name", load_catalogue())
+@pytest.mark.parametrize("name", every_query())
 def test_answer_on_a_made_farm_equals_the_golden_file(name, request, tmp_path):
     rows = run_query(farm_for(name), name, **question(name))
     farm = "rich_farm" if needs_rich_farm(name) else "small_farm"

@@ -13,7 +13,7 @@ from tests.support.store_rows import StoreRows
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.header import parse_header
 from warehouse.catalogue.parameters import bind_parameters
-from warehouse.catalogue.queries import expand, load_catalogue
+from warehouse.catalogue.queries import expand, find_query, list_queries, load_catalogue
 from warehouse.catalogue.sql_files import read_sql_files
 
 TYPES = {
@@ -28,7 +28,11 @@ TYPES = {
 QUERIES = {**load_catalogue(), **load_catalogue("page")}
 VIEWS = read_sql_files("views")
 FILTER_FILES, PART_FILES = (read_sql_files(folder) for folder in ("filters", "parts"))
-FOLDERS = ("queries", "page", "views", "filters", "parts")
+FOLDERS = ("queries", "computed", "page", "views", "filters", "parts")
+TEXTS = [
+    *(text for folder in FOLDERS for text in read_sql_files(folder).values()),
+    *(text for text in read_sql_files("statements").values() if "\n-- columns:\n" in text),
+]
 CASTS = {
     "STRING[]": "ARRAY<STRING>",
     "TAG[]": "ARRAY<STRING>",
@@ -93,12 +97,9 @@ def test_header_columns_are_the_filters_columns(connection):
 
 # The parts that read the columns of a filter, each behind those that it reads itself.
 PARTS = {
-    "compared_dumps": "recorded_dumps, operators AS absolute, relative AS relative_values, "
-    "values_without_state AS operators, levels AS measured, series, plain_samples, two_samples, "
-    "paired_samples, compared, pools AS scored, tested, judgements, verdicts, modules, notes, "
-    "explanations, logged_dumps, logged_values, value_pairs, dump_allocations, exact_measures, "
-    "lineage_dumps, "
-    "all_dumps, token_dumps, compared_programs",
+    "compared_dumps": "pair_recordings AS recordings, recorded_values, logged_dumps, "
+    "logged_values, value_pairs, dump_allocations, exact_measures, lineage_dumps, "
+    "lineage_recordings, all_dumps, token_dumps, compared_programs",
     "chosen_dumps": "program_nodes, run_steps, run_nodes, node_costs, run_names, run_sums, "
     "refused_dumps",
     "grouped_dumps": "program_dumps, places, logged_runs, allocating_events, "
@@ -110,7 +111,7 @@ def test_an_ordinal_is_a_number_in_a_run():
     """Other runs of a build have ordinals of their own."""
     told = [
         one.doc
-        for text in (text for folder in FOLDERS for text in read_sql_files(folder).values())
+        for text in TEXTS
         for header in [parse_header(text, "x.sql")]
         for one in (*header.params, *header.columns)
         if one.name == "ordinal" and one.doc
@@ -120,8 +121,8 @@ def test_an_ordinal_is_a_number_in_a_run():
 
 
 def test_the_queries_to_ask_next_are_other_queries():
-    for name, query in load_catalogue().items():
-        assert set(query.header.following) <= set(load_catalogue()) - {name}
+    for name in list_queries():
+        assert set(find_query(name).header.following) <= set(list_queries()) - {name}
 
 
 def test_every_part_is_read():
@@ -154,11 +155,10 @@ def test_header_columns_are_the_parts_columns(filters, connection):
 
 def test_what_the_glossary_says_is_listed_by_name_in_two_files_or_more():
     glossary = (files("sql") / "glossary.sql").read_text(encoding="utf-8")
-    texts = [text for folder in FOLDERS for text in read_sql_files(folder).values()]
     shared = parse_header(glossary, "glossary.sql")
-    uses = Counter(one for text in texts for one in _entries(parse_header(text, "x.sql")))
+    uses = Counter(one for text in TEXTS for one in _entries(parse_header(text, "x.sql")))
     assert [entry.name for entry in _entries(shared) if uses[entry] < 2] == []
-    spelt_out = [_spelt_out(text) & set(_entries(shared)) for text in texts]
+    spelt_out = [_spelt_out(text) & set(_entries(shared)) for text in TEXTS]
     assert [entries for entries in spelt_out if entries] == []
 
 
@@ -234,8 +234,6 @@ def test_queries_take_the_filters_that_their_rows_can_be_told_apart_by():
         "memory_deltas": {"build"},
         "page_facets": {"tag"},
         "numeric_divergence": {"build"},
-        "comparison": {"build"},
-        "regression_deltas": {"build"},
         "run_shifts": {"build"},
         "run_timeline": set(FILTERS),
     }

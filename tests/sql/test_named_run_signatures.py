@@ -2,9 +2,8 @@
 
 import pytest
 
-from tests.support.questions import required
+from tests.support.questions import every_query, required
 from tests.support.store_rows import Event, StoreRows, run_query
-from warehouse.catalogue.queries import load_catalogue
 
 EXECUTE = Event("Method::execute", 0, chain=-1)
 DECODE = [EXECUTE._replace(ticks=50_000), Event("native_call_mm.out", 20_000, 1)]
@@ -143,7 +142,7 @@ def test_every_question_about_runs_tells_them_apart(chat):
 # Queries of one or two builds that take the names of runs, on what they are asked here.
 ASKED = {
     name: required(name, base="b1", head="b2", event="Method::execute")
-    for name, query in load_catalogue().items()
+    for name, query in every_query().items()
     if "run" in {column.name for column in query.header.columns}
     and "run" in {param.name for param in query.header.params}
 }

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.support.store_rows import Event, StoreRows, run_query
-from warehouse.catalogue.sql_files import read_statement
+from warehouse.catalogue.queries import expand_statement
 
 DELEGATED = Event("", 3_000, 1, "GEMM #1")
 
@@ -175,7 +175,7 @@ def test_type_of_a_delegates_operator_is_its_name_without_number(name, delegate_
     for view in ("named_event_signatures", "named_events", "named_event_stats", "operator_stats"):
         text = f"SELECT DISTINCT op_type FROM {view} WHERE kind = 'delegate_op'"  # noqa: S608
         assert connection.execute(text).fetchall() == [(op_type,)]
-    text = f"SELECT DISTINCT op_type FROM ({read_statement('fleet_values')}) AS v"  # noqa: S608
+    text = f"SELECT DISTINCT op_type FROM ({expand_statement('fleet_values')}) AS v"  # noqa: S608
     types = connection.execute(text, {"head": "b"}).fetchall()
     assert sorted(types) == sorted([(op_type,), ("Method::execute",)])
     history = {row["op_type"] for row in run_query(connection, "op_type_history")}

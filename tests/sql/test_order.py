@@ -3,12 +3,11 @@
 import pytest
 
 from tests.support.cross_section import cross_section
-from tests.support.questions import farm_for, question
+from tests.support.questions import every_query, farm_for, question
 from tests.support.store_rows import run_query
-from warehouse.catalogue.queries import load_catalogue
 
 
-@pytest.mark.parametrize("name", cross_section(load_catalogue(), 20))
+@pytest.mark.parametrize("name", cross_section(every_query(), 20))
 def test_answer_does_not_depend_on_threads_or_insertion_order(name):
     """With insertion order preserved, tests/sql/test_byte_stability.py tries several threads."""
     farm, asked = farm_for(name), question(name)

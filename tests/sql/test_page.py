@@ -115,19 +115,6 @@ def test_a_facet_passes_the_filters_of_the_others(farm: Warehouse) -> None:
     assert counts["model", "net"] == 8
 
 
-def test_a_comparison_is_of_the_devices_that_ran_both(farm: Warehouse) -> None:
-    rows = farm.query(
-        find_query("page_comparison", "page"), base="b10", head="b11", build=["b10", "b11"]
-    ).to_pylist()
-    found = {row["event_name"]: row for row in rows}
-    added = found["native_call_add.out"]
-    assert added["device_count"] == 1
-    assert added["delta"] == pytest.approx(0.2, abs=0.02)
-    new = found["native_call_sigmoid.out"]
-    assert (new["base_ns"], new["delta"], new["device_count"]) == (None, None, 0)
-    assert new["head_ns"] > 0
-
-
 def test_dumps_come_in_parts_the_newest_first(farm: Warehouse) -> None:
     rows = farm.query("dumps", device="tablet").to_pylist()[::-1]
     parts = [

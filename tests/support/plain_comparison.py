@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import cache
 from itertools import pairwise
-from statistics import median
+from statistics import fmean, median
 from typing import NamedTuple
 
 
@@ -50,8 +50,8 @@ def centred(base, head):
     both = [side for side, share in zip((base, head), slow, strict=True) if 0.15 <= share <= 0.85]
     if not both or (min(slow) <= 0.25 and max(slow) >= 0.75):
         return base, head, False
-    fast_centre = median(y for y in both[0] if y <= split)
-    slow_centre = median(y for y in both[0] if y > split)
+    fast_centre = fmean(median(y for y in side if y <= split) for side in both)
+    slow_centre = fmean(median(y for y in side if y > split) for side in both)
     less = [[y - (slow_centre if y > split else fast_centre) for y in s] for s in (base, head)]
     return *less, True
 

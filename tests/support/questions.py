@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 
 import duckdb
@@ -10,7 +11,7 @@ import duckdb
 from tests.support.documents import ROOT
 from tests.support.rich_farm import rich_farm
 from tests.support.small_farm import small_farm
-from warehouse.catalogue.queries import find_query
+from warehouse.catalogue.queries import Query, find_query, load_catalogue
 
 GOLDEN = ROOT / "tests" / "golden"
 # Values of the parameters that queries require.
@@ -30,7 +31,16 @@ _OPTIONS: dict[str, dict[str, object]] = {
 # Tables that only some dumps fill, and the table of refused files.
 _RECORDED = ("allocations", "counters", "debug_values", "ingest_errors", "point_notes")
 
+# Python answers these; nightly_verdicts needs nights.
+_COMPUTED = ("comparison", "regression_deltas")
+
 _small_farm, _rich_farm = cache(small_farm), cache(rich_farm)
+
+
+@cache
+def every_query() -> Mapping[str, Query]:
+    """Every canned query by name, but for those that need nights."""
+    return dict(sorted({**load_catalogue(), **{n: find_query(n) for n in _COMPUTED}}.items()))
 
 
 def required(name: str, **values: object) -> dict[str, object]:

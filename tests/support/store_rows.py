@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -19,9 +20,11 @@ from tests.support.plain_rollups import plain_rollups
 from tests.support.program_rows import program_rows
 from tests.support.store_template import connect_new_store
 from warehouse.catalogue.answers import answer_query
+from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.queries import find_query
 from warehouse.engine.build_order import update_build_order
 from warehouse.engine.connection import begin_session, transaction
+from warehouse.regressions.computed import answer_computed
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -299,7 +302,30 @@ class StoreRows:
 
 def run_query(connection, name, **params) -> list[dict[str, object]]:
     """Rows of a canned query as dicts."""
-    return answer_query(connection, find_query(name), params).to_pylist()
+    return AskedConnection(connection).query(name, **params).to_pylist()
+
+
+class AskedConnection(NamedTuple):
+    """A connection to a store that is asked like the store."""
+
+    connection: duckdb.DuckDBPyConnection
+
+    def query(self, name, /, **params) -> pa.Table:
+        query = find_query(name) if isinstance(name, str) else name
+        if query.is_computed:
+            return answer_computed(self, query, params)
+        return answer_query(self.connection, query, params)
+
+    def sql(self, text, params=None, /) -> pa.Table:
+        return self.connection.sql(duckdb_text(text), params=params).to_arrow_table()
+
+    @contextmanager
+    def stream_query(self, name, params, /) -> Iterator[pa.RecordBatchReader]:
+        yield self.query(name, **params).to_reader()
+
+    @contextmanager
+    def stream(self, text, params=None, /) -> Iterator[pa.RecordBatchReader]:
+        yield self.sql(text, params).to_reader()
 
 
 def run_by_device(connection, name, **params) -> dict[str, list[dict[str, object]]]:

@@ -11,9 +11,8 @@ from warehouse.catalogue.header import Names
 from warehouse.catalogue.name_filters import resolve_names
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.portions import Portion, portion_column, split_question
-from warehouse.catalogue.queries import Query
+from warehouse.catalogue.queries import Query, list_queries
 from warehouse.catalogue.questions import Question
-from warehouse.catalogue.sql_files import list_sql_files
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,9 +58,7 @@ def stream_answer(
     values = resolve_parameters(connection, query, params)
     question = Question(connection, query, seconds, most_rows)
     column = portion_column(query, values)
-    is_sampled = query.header.name in list_sql_files(
-        "queries"
-    )  # the page's own draw a bounded part
+    is_sampled = query.header.name in list_queries()  # the page's own draw a bounded part
     if seconds is not None and is_sampled and column != _SAMPLED and _SAMPLED in values:
         samples = split_question(connection, _SAMPLED, values)
         for _ in question.answer(_SAMPLED, samples, count=2 if len(samples) > 1 else 0):

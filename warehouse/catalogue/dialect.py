@@ -11,8 +11,7 @@ lists everything that DuckDB spells differently, and the expressions that many f
   join both.
 * `is_chosen(:names, x)`: whether x is one of the names of a parameter; true without the parameter.
 * `same_family(a, b)`: whether two rows are of the same model and backend on the same device;
-  `same_operator(a, b)`: and of the same operator; `same_event(a, b)`: of the same event of runs
-  that are alike.
+  `same_event(a, b)`: of the same event of runs that are alike.
 * `is_noted(n, d)`: whether a note is on points of a dump.
 * `tick_ns(s, d)`: nanoseconds per tick of an event, by its signature and its dump.
 * `resolution_ticks(s, d)`: the smallest step of the event's clock, in its ticks.
@@ -44,9 +43,6 @@ _SUM = "aggregate(array_sort(array_agg({0})), 0e0, (a, b) -> a + b) END"
 _MACROS = {  # each may use those after it
     "is_chosen": "(CAST({0} AS ARRAY<STRING>) IS NULL "
     "OR array_contains(CAST({0} AS ARRAY<STRING>), {1}))",
-    "same_operator": "same_family({0}, {1}) AND {0}.run = {1}.run "
-    "AND {0}.event_name = {1}.event_name "
-    "AND {0}.delegate_id IS NOT DISTINCT FROM {1}.delegate_id AND {0}.ordinal = {1}.ordinal",
     "same_family": "{0}.device = {1}.device AND {0}.model = {1}.model "
     "AND {0}.backend IS NOT DISTINCT FROM {1}.backend",
     "same_event": "{0}.run_signature_id = {1}.run_signature_id "

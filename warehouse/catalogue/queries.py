@@ -30,6 +30,7 @@ from warehouse.catalogue.sql_files import (
 from warehouse.errors import HeaderError, UnknownQueryError
 
 _COMPUTED = "computed"
+_NIGHTLY = "nightly_verdicts"
 
 
 class Query(NamedTuple):
@@ -44,6 +45,11 @@ class Query(NamedTuple):
     header: Header
     sql: str
     is_computed: bool = False
+
+    @property
+    def is_nightly(self) -> bool:
+        """Whether it judges a night, by thresholds that settings may change."""
+        return self.header.name == _NIGHTLY
 
 
 @cache

@@ -1,7 +1,7 @@
 """Statistics as SQL functions for canned and ad-hoc queries, on DuckDB and Spark.
 
-Only the functions that a statement names are registered with an engine. Both engines and the
-nightly report compute them with `warehouse.statistics`.
+Only the functions that a statement names are registered with an engine. Both engines compute them
+with `warehouse.statistics`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from duckdb.func import ARROW, SPECIAL
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_FIGURES = ("p", "least_p", "excess", "variance", "shift", "low", "high", "mode_p")
-_COMPARISON = f"STRUCT({', '.join(f'{name} DOUBLE' for name in _FIGURES)})"
 _VARIANCE_FIGURES = (
     *("device", "firmware", "governor", "temperature", "session", "build", "process", "total"),
     *("now", "more_dumps", "more_sessions", "pairs", "pool"),
@@ -58,22 +56,13 @@ class Function(NamedTuple):
 
 
 FUNCTIONS = (
-    Function("compare_samples", ("DOUBLE[]", "DOUBLE[]"), _COMPARISON),
-    Function("pool_samples", (f"{_COMPARISON}[]",), _COMPARISON),
     Function(
         "find_change",
         ("DOUBLE[][]",),
         "STRUCT(split BIGINT, p DOUBLE, least_p DOUBLE, shift DOUBLE)",
     ),
-    Function(
-        "pair_states",
-        ("DOUBLE[][]",),
-        "STRUCT(dump BIGINT, unit BIGINT, state DOUBLE, shift DOUBLE, moved DOUBLE)[]",
-    ),
     Function("find_gap", ("DOUBLE[]",), "STRUCT(middle DOUBLE, width DOUBLE)"),
     Function("smallest_change", ("DOUBLE[]",), "DOUBLE"),
-    Function("needed_dumps", ("DOUBLE",), "DOUBLE"),
-    Function("compare_pairs", ("DOUBLE[][]",), _COMPARISON),
     Function("variance_components", ("DOUBLE[][]",), _VARIANCES),
 )
 

@@ -1,4 +1,4 @@
-"""Canned queries that Python answers instead of SQL: the verdicts of a night, series by series."""
+"""Canned queries that Python answers instead of SQL: verdicts on a night, and on two builds."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import MIN_CHANGE, Rules, Status
 from warehouse.regressions.parts import PartResult
 from warehouse.regressions.series_values import COUNTED, KEY
+from warehouse.regressions.two_builds import JudgeParts, answer_pair
 from warehouse.statistics.arrays import Floats
 
 _KEYS = ("device", "pool", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
@@ -45,13 +46,25 @@ class Thresholds(NamedTuple):
     min_change: MinChange = least_changes
 
 
+class Judges(NamedTuple):
+    """Who judges the series of a store; by default this process does.
+
+    Attributes:
+        night: Judges those of a night.
+        pair: Judges those of two builds.
+    """
+
+    night: Judge | None = None
+    pair: JudgeParts | None = None
+
+
 def answer_computed(
     store: Streamable,
     query: Query,
     params: Mapping[str, object],
     thresholds: Thresholds | None = None,
     *,
-    judge: Judge | None = None,
+    judges: Judges = Judges(),  # noqa: B008 - it is immutable
 ) -> pa.Table:
     """The rows of a query that Python answers.
 
@@ -60,12 +73,14 @@ def answer_computed(
         query: The query.
         params: Its parameters.
         thresholds: What nights are judged by; None for the default ones.
-        judge: Judges the series; by default this process does.
+        judges: Who judges the series.
 
     Raises:
         ParameterError: A parameter is unknown or of the wrong type, or the store has no such build,
             or no build at all.
     """
+    if not query.is_nightly:
+        return answer_pair(store, query, params, judges.pair)
 
     def read_names(names: Names) -> list[object]:
         rows = store.sql(f"SELECT DISTINCT {names.column} AS name FROM {names.table}")  # noqa: S608
@@ -79,7 +94,7 @@ def answer_computed(
             problem = "the store has no builds yet: ingest dumps first"
             raise ParameterError(query.header.name, "head", problem)
         head = heads[-1]
-    judge = judge or partial(judge_here, store)
+    judge = judges.night or partial(judge_here, store)
     parts = judge(str(head), thresholds.min_change, thresholds.rules, _view_part)
     order = [(name, "ascending") for name in KEY]
     return pa.concat_tables(parts).sort_by(order).drop_columns(["unit", "kind", "op_type"])

@@ -11,7 +11,7 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
-from warehouse.catalogue.sql_files import read_statement
+from warehouse.catalogue.queries import expand_statement
 from warehouse.queryable import Queryable, Streamable
 from warehouse.regressions.fleet import MinChange, order_nights
 from warehouse.regressions.nightly import Rules
@@ -19,7 +19,7 @@ from warehouse.regressions.parts import PART, PartResult, View, judge_part
 from warehouse.regressions.series_values import encode_texts, list_recordings
 from warehouse.statistics.arrays import Ints
 
-_VALUES_AT_ONCE = 500_000  # about 300 MB while they are judged
+VALUES_AT_ONCE = 500_000  # about 300 MB while they are judged
 _MOST_FILES = 128
 _COUNT = "SELECT count(*) AS n FROM event_stats"
 _HEADS = """SELECT build FROM builds_in_order
@@ -48,19 +48,24 @@ def judge_here(
     view: Callable[[PartResult], View],
 ) -> list[View]:
     """Judge the series of a build and of earlier builds; values of other parts wait on disk."""
-    ((count,),) = store.sql(_COUNT).to_pydict().values()
+    files = count_files(store)
     with tempfile.TemporaryDirectory(prefix="tracehouse-") as folder:
-        with store.stream(read_statement("fleet_values"), {"head": head}) as values:
-            files = min(1 + count // _VALUES_AT_ONCE, _MOST_FILES)
+        with store.stream(expand_statement("fleet_values"), {"head": head}) as values:
             if files == 1:
                 return [view(judge_part(values.read_all(), head, min_change, rules))]
-            spilled = _ValueFiles(Path(folder), files, values)
+            spilled = ValueFiles(Path(folder), files, values)
         nights = order_nights(spilled.nights, head)
         return [view(judge_part(part, head, min_change, rules, nights)) for part in spilled.read()]
 
 
-class _ValueFiles:
-    """Rows of fleet_values in files, whole parts in each."""
+def count_files(store: Queryable) -> int:
+    """The number of files for the values of a store, so that those of one can be judged at once."""
+    ((count,),) = store.sql(_COUNT).to_pydict().values()
+    return int(min(1 + count // VALUES_AT_ONCE, _MOST_FILES))
+
+
+class ValueFiles:
+    """Rows of values in files, whole parts in each."""
 
     def __init__(self, folder: Path, files: int, values: pa.RecordBatchReader) -> None:
         options = pa.ipc.IpcWriteOptions(compression="lz4")

@@ -104,7 +104,7 @@ def number_series(rows: pa.Table, night: Ints) -> SeriesValues:
     dump = _number_dumps(dump, number[row], logs)
     order = order_in_runs(size, dump, logs)
     dump, logs = dump[order], logs[order]
-    level = _reference_levels(rows, number, night)
+    level = find_reference_levels(rows, number, night)
     is_relative = np.zeros(len(first), bool)
     is_relative[number[~np.isnan(level)]] = True
     kept = (night >= 0) & ~(np.isnan(level) & is_relative[number])
@@ -132,7 +132,7 @@ def _number_dumps(dump: Ints, series: Ints, logs: Floats) -> Ints:
     return place[number]
 
 
-def _reference_levels(rows: pa.Table, number: Ints, night: Ints) -> Floats:
+def find_reference_levels(rows: pa.Table, number: Ints, night: Ints) -> Floats:
     """The reference's distance from its usual level in the session of each row; NaN without one.
 
     The usual level is the median over the sessions of the series with the reference.

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.catalogue.answers import resolve_parameters
 from warehouse.catalogue.ctes import count_uses, split_ctes
-from warehouse.catalogue.queries import find_query
+from warehouse.catalogue.queries import Query, find_query
 from warehouse.engine.aligned_operators import VIEW
 from warehouse.engine.build_order import read_build_order
 from warehouse.engine.functions import named_functions
 from warehouse.lake.commits import LakeState, read_filled_state
 from warehouse.lake.connections import LakeConnections, reading_lake
 from warehouse.lake.place import Lake
-from warehouse.regressions.computed import answer_computed
+from warehouse.regressions.computed import Judges, answer_computed
 from warehouse.spark.tasks import spark_errors
-from warehouse.spark.verdicts import judge_on_spark
+from warehouse.spark.verdicts import judge_on_spark, judge_pair_on_spark
 from warehouse.spark.views import make_views
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class SparkLake:
         # With this set, plans fail if a checkpointed CTE is part of a UNION.
         session.conf.set("spark.sql.constraintPropagation.enabled", "false")
 
-    def query(self, name: str, /, **params: object) -> pa.Table:
+    def query(self, name: str | Query, /, **params: object) -> pa.Table:
         """Rows of a canned query, with the columns in its header; see `Warehouse.query`.
 
         Raises:
@@ -50,17 +50,29 @@ class SparkLake:
                 names something that the lake does not have.
             SparkError: A job failed.
         """
-        query = find_query(name)
+        query = find_query(name) if isinstance(name, str) else name
         if query.is_computed:
-            return answer_computed(self, query, params, judge=partial(judge_on_spark, self))
+            judges = Judges(partial(judge_on_spark, self), partial(judge_pair_on_spark, self))
+            return answer_computed(self, query, params, judges=judges)
+        with spark_errors():
+            return self.frame_of(query, params).toArrow()
+
+    @contextmanager
+    def stream_query(
+        self, name: str | Query, params: Mapping[str, object], /
+    ) -> Iterator[pa.RecordBatchReader]:
+        """Rows of `query`, all of which are collected first."""
+        yield self.query(name, **params).to_reader()
+
+    def frame_of(self, query: Query, params: Mapping[str, object]) -> DataFrame:
+        """The rows of a query of SQL as a data frame, which is not collected."""
         with closing(LakeConnections(self._lake, self._state)) as connections:
             # DuckDB resolves names and selects files faster than Spark.
             values = resolve_parameters(connections.connection("trusted", query.sql), query, params)
             files = connections.pruned_files(query, params)
-        with spark_errors():
-            make_views(self._session, self._lake, self._state, query.sql, self._worked_out, files)
-            _register_functions(self._session, query.sql)
-            return run_select(self._session, query.sql, values).toArrow()
+        make_views(self._session, self._lake, self._state, query.sql, self._worked_out, files)
+        _register_functions(self._session, query.sql)
+        return run_select(self._session, query.sql, values)
 
     def sql(self, text: str, params: Mapping[str, Any] | None = None, /) -> pa.Table:
         """Rows of a trusted SELECT with parameters as `$name`.

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from warehouse.catalogue.sql_files import read_statement
+from warehouse.catalogue.queries import Query, expand_statement
 from warehouse.regressions.fleet import MinChange, order_nights
 from warehouse.regressions.nightly import Rules
 from warehouse.regressions.parts import PART, PartResult, View, judge_part
 from warehouse.regressions.series_values import RECORDING
+from warehouse.regressions.two_builds import JudgePart
 from warehouse.spark.tasks import spark_errors
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from warehouse.spark.answers import SparkLake
 
 
@@ -34,16 +37,36 @@ def judge_on_spark(
     Raises:
         SparkError: A job failed.
     """
-    rows = lake.frame(read_statement("fleet_values"), {"head": head}).localCheckpoint()
+    rows = lake.frame(expand_statement("fleet_values"), {"head": head}).localCheckpoint()
     nights = order_nights(rows.select(*RECORDING).distinct().toArrow(), head)
 
-    def judge(part: pa.Table) -> pa.Table:
-        seen = view(judge_part(part, head, min_change, rules, nights))
-        return pa.table({"part": [pickle.dumps(seen)]})
+    def judge(part: pa.Table) -> View:
+        return view(judge_part(part, head, min_change, rules, nights))
+
+    return _judge_parts(rows, judge)
+
+
+@spark_errors()
+def judge_pair_on_spark(
+    lake: SparkLake, values: Query, params: Mapping[str, object], judge: JudgePart
+) -> list[pa.Table]:
+    """The rows of `judge` for each part of the values of two builds, one task for each.
+
+    Raises:
+        SparkError: A job failed.
+    """
+    return _judge_parts(lake.frame_of(values, params).localCheckpoint(), judge)
+
+
+def _judge_parts(rows: DataFrame, judge: Callable[[pa.Table], View]) -> list[View]:
+    """What is made of each part; of all rows, if there are none."""
+
+    def pickle_part(part: pa.Table) -> pa.Table:
+        return pa.table({"part": [pickle.dumps(judge(part))]})
 
     own = "CASE WHEN pool IS NULL THEN device END AS own_device"
     grouped = rows.selectExpr("*", own).groupBy("own_device", *PART)
-    judged = grouped.applyInArrow(judge, "part binary").toArrow()["part"].to_pylist()
+    judged = grouped.applyInArrow(pickle_part, "part binary").toArrow()["part"].to_pylist()
     if not judged:
-        return [view(judge_part(rows.toArrow(), head, min_change, rules))]
+        return [judge(rows.toArrow())]
     return [pickle.loads(part) for part in judged]  # noqa: S301 - our own tasks made it

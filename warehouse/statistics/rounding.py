@@ -9,7 +9,7 @@ import numpy as np
 
 from warehouse.statistics.arrays import Floats
 
-_ROUNDING = 1e-12  # of a value, as a share; so it is the error of its logarithm
+ROUNDING = 1e-12  # of a value, as a share; so it is the error of its logarithm
 
 
 def reaches(value: float, limit: float) -> bool:
@@ -18,7 +18,7 @@ def reaches(value: float, limit: float) -> bool:
     >>> 0.1 + 0.2 <= 0.3, reaches(0.3, 0.1 + 0.2), reaches(2e9, 2e9 + 1)
     (False, True, False)
     """
-    return value >= limit - _ROUNDING * abs(limit)
+    return value >= limit - ROUNDING * abs(limit)
 
 
 def log_change(share: Floats | float) -> Floats:
@@ -27,5 +27,5 @@ def log_change(share: Floats | float) -> Floats:
     >>> bool(np.log(1.03e6) - np.log(1e6) >= log_change(0.03))
     True
     """
-    least: Floats = np.log1p(share) - _ROUNDING
+    least: Floats = np.log1p(share) - ROUNDING
     return least

@@ -117,7 +117,8 @@ def centre_modes(base: Floats, head: Floats, *, has_modes: bool = True) -> Modes
 
     The gap must be wider than 0.08 and than 8 times the median gap, without 8 % of the values at
     either end, and a sample must have 15 % of its values on each side. The medians are those of the
-    base, or of the head if only the head has both sides. If nearly all of the head left the side of
+    sample that has both sides, or the means of both samples' medians, so that swapped samples give
+    the opposite. If nearly all of the head left the side of
     nearly all of the base, the head has moved to another mode: such a pair stays unchanged.
     """
     split, _ = find_gap(np.concatenate([base, head], axis=1))
@@ -134,10 +135,9 @@ def centre_modes(base: Floats, head: Floats, *, has_modes: bool = True) -> Modes
     )
     centred = is_split & ~has_left
     fast, slow = (
-        np.where(
-            base_has_both,
-            row_median(np.where(base_is_slow == is_slow, base, np.nan)),
-            row_median(np.where(head_is_slow == is_slow, head, np.nan)),
+        _middle_of(
+            (base_has_both, row_median(np.where(base_is_slow == is_slow, base, np.nan))),
+            (head_has_both, row_median(np.where(head_is_slow == is_slow, head, np.nan))),
         )[:, None]
         for is_slow in (False, True)
     )
@@ -152,6 +152,14 @@ def centre_modes(base: Floats, head: Floats, *, has_modes: bool = True) -> Modes
         np.where(is_split, (slow - fast)[:, 0], np.nan),
         _share_p(is_split, base, head, base_is_slow, head_is_slow),
     )
+
+
+def _middle_of(*medians: tuple[Mask, Floats]) -> Floats:
+    """The mean of the medians that count, for each row."""
+    total = np.sum([np.where(counts, median, 0.0) for counts, median in medians], axis=0)
+    count = np.sum([counts for counts, _ in medians], axis=0)
+    middle: Floats = total / np.maximum(count, 1)
+    return middle
 
 
 def _share_p(

@@ -1,17 +1,23 @@
-"""The view that compares two builds: operators with their time in both, and the change."""
+"""The view that compares two builds: each operator with its change and the verdict on it."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from cli.serve.http.problems import Problem
 from cli.serve.page.cells import Cell, Row, link, pick
 from cli.serve.page.listing import Column, listing, sort_page
 from cli.serve.page.page_request import PageRequest
 from queries.report.figures import cost_text, delta_text, duration_text, name_text, operator_text
+from queries.report.tally import TALLIED, tally_operators
+from queries.report.verdicts import SeriesVerdict
 
 BUILDS = {"base": "the one before", "head": "the last build"}
 FIELDS = (*BUILDS, "sort", "page")
+_LEVELS = ("method", "delegate", "operator")
 
 
 def comparison(request: PageRequest) -> dict[str, Any]:
@@ -32,11 +38,9 @@ def comparison(request: PageRequest) -> dict[str, Any]:
         return parts
     if base == head:
         raise Problem(400, "base", f"base and head are both {name_text(base)}: name two builds")
-    rows = request.table("page_comparison", base=base, head=head, build=[base, head])
+    table = request.table("comparison", base=base, head=head)
+    rows = table.filter(pc.is_in(table["level"], pa.array(_LEVELS)))
     shown = sort_page(request, rows, _COLUMNS, sort="-cost_ns")
-    note = (
-        "Times are medians of devices; change and difference are the medians of each device's own."
-    )
     places = {name: request.filters.get(name) for name in ("device", "pool")}
     for row in shown.rows:
         operator = pick(row, "delegate_id", "ordinal", "model", "backend")
@@ -44,10 +48,11 @@ def comparison(request: PageRequest) -> dict[str, Any]:
     title = f"{name_text(base)} against {name_text(head)}"
     chosen = {name: values for name, values in request.filters.items() if name != "build"}
     tested = link("/v1/queries/comparison", base=base, head=head, **chosen, format="csv")
+    note = tally_operators(rows.select(TALLIED).to_pylist()).text(base, head)
     return {
         **parts,
-        "tables": [listing(request, title, _COLUMNS, shown, note=note)],
-        "files": [("Verdicts of these changes, as CSV", tested)],
+        "tables": [listing(request, title, _COLUMNS, shown, note=f"{note}.")],
+        "files": [("All levels of this comparison, as CSV", tested)],
     }
 
 
@@ -61,12 +66,17 @@ def _model(row: Row) -> str:
     return " · ".join(name_text(row[name]) for name in ("model", "backend") if row[name])
 
 
+def _cost(row: Row) -> str:
+    return cost_text(row["cost_ns"] or None)  # of what is no change it is 0
+
+
 _COLUMNS = (
     Column("Operator", _operator, "event_name"),
     Column("Change", lambda row: delta_text(row["delta"]), "delta", is_number=True),
     Column("Base", lambda row: duration_text(row["base_ns"]), "base_ns", is_number=True),
     Column("Head", lambda row: duration_text(row["head_ns"]), "head_ns", is_number=True),
-    Column("Difference", lambda row: cost_text(row["cost_ns"]), "cost_ns", is_number=True),
+    Column("Cost per run", _cost, "cost_ns", is_number=True),
+    Column("Verdict", lambda row: SeriesVerdict(row["verdict"]).words, "verdict"),
     Column("Model", _model, "model"),
-    Column("Devices", lambda row: f"{row['device_count']:,}", "device_count", is_number=True),
+    Column("Device", lambda row: name_text(row["device"]), "device"),
 )

@@ -9,9 +9,9 @@ import pytest
 
 from tests.support.command import Run
 from tests.support.corpus import CORPUS
-from warehouse.catalogue.queries import load_catalogue
+from tests.support.questions import every_query
 
-QUERIES = sorted(load_catalogue())
+QUERIES = sorted(every_query())
 COMPARISON = ("query", "regression_deltas", "--base", "base", "--head", "ch26")
 
 
@@ -22,13 +22,13 @@ def squeezed(text: str) -> str:
 
 def test_query_help_lists_every_query_with_its_purpose(run: Run) -> None:
     text = squeezed(run("query", "--help").text)
-    for name, query in load_catalogue().items():
+    for name, query in every_query().items():
         assert squeezed(f"{name} {query.header.purpose[:20]}") in text
 
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_help_of_a_query_is_its_header(run: Run, name: str) -> None:
-    header = load_catalogue()[name].header
+    header = every_query()[name].header
     outcome = run("query", name, "--help")
     assert outcome.code == 0
     text = squeezed(outcome.text)
@@ -60,7 +60,7 @@ def test_a_switch_takes_no_value(
 @pytest.mark.parametrize("name", ["framework_tax", "framework-tax"])
 def test_query_prints_the_columns_of_its_header(run: Run, store: Path, name: str) -> None:
     outcome = run("query", name, "--store", store, "--format", "csv")
-    names = [column.name for column in load_catalogue()["framework_tax"].header.columns]
+    names = [column.name for column in every_query()["framework_tax"].header.columns]
     assert next(csv.reader(io.StringIO(outcome.text))) == names
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from cli.output.terminal import MAX_ROWS, print_table
 from tests.support.command import run_all_on_terminal, run_on_terminal
-from warehouse.catalogue.queries import load_catalogue
+from tests.support.questions import every_query
 
 
 def shown(table: pa.Table, width: int) -> list[str]:
@@ -98,7 +98,7 @@ def test_every_canned_query_fits_a_terminal(store: Path) -> None:
             "--store",
             store,
         ]
-        for name, query in load_catalogue().items()
+        for name, query in every_query().items()
     ]
     text = run_all_on_terminal(lines)
     assert "error: " not in text

@@ -19,7 +19,7 @@ from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_all, ingest_nights, record_build
 from tests.support.store_rows import LONG_AGO
 from warehouse import Warehouse
-from warehouse.catalogue.sql_files import read_statement
+from warehouse.catalogue.queries import expand_statement
 from warehouse.errors import ParameterError
 from warehouse.regressions.fleet import MinChange, order_nights
 from warehouse.regressions.nightly import Rules
@@ -214,7 +214,7 @@ def test_report_of_a_fleet_judged_in_parts_is_that_of_the_whole(
     nightly: Warehouse, nightly_path: Path
 ) -> None:
     def judge(head: str, min_change: MinChange, rules: Rules, view: Any) -> list[Any]:
-        rows = nightly.sql(read_statement("fleet_values"), {"head": head})
+        rows = nightly.sql(expand_statement("fleet_values"), {"head": head})
         nights = order_nights(rows, head)
         parts = []
         for device in sorted(set(rows["device"].to_pylist())):

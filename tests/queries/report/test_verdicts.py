@@ -12,38 +12,19 @@ from tests.support.documents import ROOT
 from tests.support.reports import group, report
 from warehouse.catalogue.queries import find_query
 from warehouse.regressions.nightly import Status
+from warehouse.regressions.pair_verdicts import PairVerdict
 
-SQL = ROOT / "sql"
 DOCUMENT = (ROOT / "docs" / "regressions.md").read_text(encoding="utf-8")
 COLOURS = {"🔴": "red", "🟠": "amber", "🟡": "amber", "🟢": "green", "🔵": "blue", "⚪": "white"}
-# Parts of the queries regression_deltas and comparison that make verdicts, or go by them.
-MAKING = ("parts/judgements.sql", "parts/verdicts.sql")
-READING = ("parts/explanations.sql", "parts/notes.sql", "queries/comparison.sql")
 
 
-def made_in_sql(path: str) -> set[str]:
-    """The texts that the CASE of the column `verdict` gives."""
-    text = (SQL / path).read_text(encoding="utf-8")
-    (case,) = re.findall(r"CASE((?:(?!CASE).)*?)END AS verdict", text, re.DOTALL)
-    return set(re.findall(r"(?:THEN|ELSE) '(\w+)'", case))
-
-
-def test_sql_makes_the_verdicts_of_series_and_no_others() -> None:
-    assert set().union(*map(made_in_sql, MAKING)) == set(SeriesVerdict)
-
-
-@pytest.mark.parametrize("path", [*MAKING, *READING])
-def test_sql_compares_verdicts_with_none_that_there_is_not(path: str) -> None:
-    text = (SQL / path).read_text(encoding="utf-8")
-    lists = re.findall(r"verdict (?:NOT )?IN \(([^)]*)\)", text)
-    compared = re.findall(r"verdict (?:=|<>) '(\w+)'", text)
-    known = {*compared, *re.findall(r"'(\w+)'", " ".join(lists))}
-    assert known <= set(SeriesVerdict)
+def test_there_are_words_for_each_verdict_of_the_judge() -> None:
+    assert set(SeriesVerdict) == set(PairVerdict)
 
 
 def test_the_query_tells_what_each_verdict_of_a_series_means() -> None:
-    header = (SQL / "queries" / "regression_deltas.sql").read_text(encoding="utf-8")
-    assert all(re.search(rf"^--.*\b{verdict}\b", header, re.MULTILINE) for verdict in SeriesVerdict)
+    told = find_query("regression_deltas").header.description
+    assert all(re.search(rf"\b{verdict}\b", told) for verdict in SeriesVerdict)
 
 
 def test_verdicts_of_a_night_are_what_its_statuses_and_changes_can_give() -> None:

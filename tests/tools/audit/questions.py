@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.questions import required, takes
-from warehouse.catalogue.queries import load_catalogue
+from tests.support.questions import every_query, required, takes
 
 
 @dataclass(frozen=True)
@@ -40,11 +39,11 @@ OPTIONS: Mapping[str, Params] = {
     "framework_tax": {"scope": "all"},
 }
 # Asked of farms that have an old and a new build.
-OF_TWO_BUILDS = [name for name in load_catalogue() if takes(name, "base") and name not in SELDOM]
+OF_TWO_BUILDS = [name for name in every_query() if takes(name, "base") and name not in SELDOM]
 # Asked of every farm, with these parameters.
 EVERYWHERE: Sequence[tuple[str, Params]] = [
     (name, required(name, **VALUES) | OPTIONS.get(name, {}))
-    for name in load_catalogue()
+    for name in every_query()
     if name not in {*SELDOM, *OF_TWO_BUILDS}
 ]
 # Asked of one farm, beside the others.

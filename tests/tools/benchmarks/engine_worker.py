@@ -19,9 +19,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.feather as feather
 
+from tests.support.questions import every_query
 from tests.tools.benchmarks.tree_cpu import watched_tree
 from warehouse import Warehouse
-from warehouse.catalogue.queries import find_query, load_catalogue
+from warehouse.catalogue.queries import find_query
 
 # Compiling better would cost so few questions as much again; what is compiled must fit.
 _JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
@@ -70,7 +71,7 @@ def list_questions(store: Any) -> dict[str, Callable[[], pa.Table]]:
     values = {"dump": dump, "base": base, "head": head, "event": "native_call_*"}
     values |= {"size_tag": "synthetic", "peak_gflops": 1, "peak_gbps": 1}
     questions = {}
-    for name in load_catalogue():
+    for name in every_query():
         taken = {param.name for param in find_query(name).header.params}
         params = {key: value for key, value in values.items() if key in taken}
         params |= _OF_BACKENDS if name == "backend_comparison" else {}

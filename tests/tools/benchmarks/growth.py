@@ -19,11 +19,11 @@ from typing import NamedTuple
 
 import duckdb
 
+from tests.support.questions import every_query
 from tests.tools.benchmarks.growth_step import measure_step
 from tests.tools.benchmarks.record import FOLDER, Figures, Record, render_figure
 from tests.tools.benchmarks.report import publish
 from tests.tools.benchmarks.scale import fill
-from warehouse.catalogue.queries import load_catalogue
 
 RECORD = FOLDER / "record-growth.json"
 DEVICES, MODELS, BUILDS, DUMPS, OPERATORS = 20, 10, 50, 1, 10
@@ -81,7 +81,7 @@ def list_steps() -> Iterator[Step]:
 
     The steps of a store come before the pages, which show the report and read the snapshot.
     """
-    for name, query in load_catalogue().items():
+    for name, query in every_query().items():
         required = {p.name: _NEEDED[p.name] for p in query.header.params if p.is_required}
         yield Step("query", name, required)
         if {p.name for p in query.header.params} >= _ONE.keys():

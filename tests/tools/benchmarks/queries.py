@@ -14,13 +14,13 @@ import duckdb
 
 from ingest.manifest.resolver import Manifest
 from ingest.simulation.dump_template import repeat_runs
+from tests.support.questions import every_query
 from tests.tools.benchmarks.cost import measure
 from tests.tools.benchmarks.decode import DATA, LARGE_REPEATS, SMALL
 from tests.tools.benchmarks.dumps import Template
 from tests.tools.benchmarks.ingest import MANIFEST
 from tests.tools.benchmarks.record import Figures
 from warehouse import Warehouse
-from warehouse.catalogue.queries import load_catalogue
 from warehouse.load.content import decode_content
 from warehouse.load.loader import Loader
 from warehouse.load.new_dump import NewDump
@@ -72,7 +72,7 @@ def _questions() -> Iterator[tuple[str, str, dict[str, str]]]:
     """All queries, those of QUERIES first."""
     yield from QUERIES
     known = {name for _, name, _ in QUERIES}
-    for name, query in load_catalogue().items():
+    for name, query in every_query().items():
         if name not in known:
             required = (param.name for param in query.header.params if param.is_required)
             yield name, name, {one: NEEDED[one] for one in required}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from cli.serve.page.routes import VIEWS
+from tests.support.questions import every_query
 from tests.tools.benchmarks.growth import exponent, list_steps, make_store
 from tests.tools.benchmarks.growth_step import measure_step
 from warehouse import Warehouse
-from warehouse.catalogue.queries import load_catalogue
 
 
 def test_every_query_is_measured():
-    assert load_catalogue().keys() == {step.name for step in list_steps() if step.kind == "query"}
+    assert every_query().keys() == {step.name for step in list_steps() if step.kind == "query"}
 
 
 def test_every_page_of_a_whole_store_is_measured():

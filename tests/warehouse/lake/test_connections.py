@@ -7,11 +7,10 @@ import pytest
 
 from tests.support.cross_section import cross_section
 from tests.support.lakes import fill, real_looking_farm, shared_numbers
-from tests.support.questions import needs_rich_farm, question
+from tests.support.questions import every_query, needs_rich_farm, question
 from tests.support.rich_farm import rich_farm
+from tests.support.store_rows import AskedConnection
 from warehouse import Warehouse
-from warehouse.catalogue.answers import answer_query
-from warehouse.catalogue.queries import find_query, load_catalogue
 from warehouse.engine.views import load_views
 from warehouse.errors import LakeError, StatementError, StoreError
 from warehouse.lake.place import Lake
@@ -55,12 +54,12 @@ def rich(tmp_path_factory: pytest.TempPathFactory):
         yield farm, opened
 
 
-@pytest.mark.parametrize("name", cross_section(sorted(load_catalogue(), key=needs_rich_farm), 9))
+@pytest.mark.parametrize("name", cross_section(sorted(every_query(), key=needs_rich_farm), 9))
 def test_lake_answers_as_the_store_does(farm, lake: Warehouse, rich, name: str) -> None:
     if needs_rich_farm(name):
         farm, lake = rich
     numbers, asked = shared_numbers(farm), question(name)
-    wanted = answer_query(farm, find_query(name), asked)
+    wanted = AskedConnection(farm).query(name, **asked)
     asked = {key: numbers[value] if key == "dump" else value for key, value in asked.items()}
     found = lake.query(name, **asked)
     assert wanted.num_rows

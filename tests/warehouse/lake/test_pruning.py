@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.lakes import fill, real_looking_farm, shared_numbers
+from tests.support.questions import every_query
 from tests.support.small_farm import small_farm
-from tests.support.store_rows import Event, StoreRows
+from tests.support.store_rows import AskedConnection, Event, StoreRows
 from warehouse import Warehouse
 from warehouse.catalogue.answers import answer_query
-from warehouse.catalogue.queries import find_query, load_catalogue
+from warehouse.catalogue.queries import find_query
 from warehouse.errors import ParameterError
 from warehouse.lake.pruning import PRUNED_TABLES
 
@@ -34,7 +35,7 @@ FILTERS = [
 ]
 FILTERED = [
     name
-    for name, query in load_catalogue().items()
+    for name, query in every_query().items()
     if {"since", "device"} <= {param.name for param in query.header.params}
     and name not in {"backend_comparison", "scaling"}  # which this farm has no names for
 ]
@@ -81,7 +82,7 @@ def test_filtered_answers_are_those_of_the_store(
     asked = {"base": "old", "head": "new", "event": "native_call_conv.out"} | filters
     own = {param.name for param in find_query(name).header.params}
     asked = {key: value for key, value in asked.items() if key in own}
-    wanted = answer_query(farm, find_query(name), asked)
+    wanted = AskedConnection(farm).query(name, **asked)
     found = lake.query(name, **asked)
     drop = [n for n in wanted.column_names if n.endswith("_dump_id")]
     wanted, found = wanted.drop(drop), found.drop(drop)
@@ -115,7 +116,7 @@ def test_no_file_is_read_of_what_is_not_asked_for(
     copy = without(place, tmp_path / "copy", kept)
     with Warehouse.open_lake(copy) as lake:
         found = lake.query(name, **filters)
-    assert found.to_pylist() == answer_query(farm, find_query(name), filters).to_pylist()
+    assert found.to_pylist() == AskedConnection(farm).query(name, **filters).to_pylist()
 
 
 def test_events_of_one_dump_are_read_from_its_part(farm, place: Path, tmp_path: Path) -> None:
@@ -160,7 +161,7 @@ def test_comparison_reads_the_dumps_of_reference_builds_too(tmp_path: Path) -> N
     farm.execute(_ROLES)
     fill(tmp_path, farm)
     asked = {"base": "old", "head": "new"}
-    wanted = answer_query(farm, find_query("regression_deltas"), asked).to_pylist()
+    wanted = AskedConnection(farm).query("regression_deltas", **asked).to_pylist()
     assert [(row["verdict"], row["reference"]) for row in wanted] == [("unchanged", "pinned")]
     with Warehouse.open_lake(tmp_path) as lake:
         assert lake.query("regression_deltas", **asked).to_pylist() == wanted

@@ -10,7 +10,7 @@ import pytest
 from tests.support.fleet_rows import SCHEMA, fleet_row, make_fleet
 from tests.support.store_rows import LONG_AGO, Event, StoreRows
 from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.sql_files import read_statement
+from warehouse.catalogue.queries import expand_statement
 from warehouse.engine.functions import register_functions
 from warehouse.regressions.fleet import build_fleet
 from warehouse.regressions.partners import cancel_partners
@@ -115,7 +115,7 @@ def test_dumps_of_a_store_are_taken_relative_to_their_partners() -> None:
                         dump, [Event("native_call_conv.out", round(1e6 * state * own), 1)]
                     )
     connection = store.connect()
-    text = duckdb_text(read_statement("fleet_values"))
+    text = duckdb_text(expand_statement("fleet_values"))
     register_functions(connection, text)
     rows = connection.sql(text, params={"head": "b2"}).to_arrow_table()
     found = build_fleet(gather_recordings(rows), "b2", lambda keys: np.full(len(keys), 0.03))

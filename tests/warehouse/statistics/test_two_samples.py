@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.documents import ROOT
+from warehouse.regressions import pair_series, pair_verdicts
 from warehouse.statistics import device_states, sample_sizes, two_samples
 from warehouse.statistics.two_samples import (
     centre_modes,
@@ -284,27 +285,15 @@ def test_the_documented_numbers_are_those_of_the_code_and_of_sql():
         "largest vote of an operator": round(device_states.OPERATOR_SHARE, 4),
         "largest vote of an operator type": round(device_states.TYPE_SHARE, 4),
         "least spread of an operator that votes": device_states.LEAST_SPREAD,
-        "what a state adds to the smallest change between two builds": _sql_number(
-            "parts/judgements.sql", r"(\d+e-2) \* coalesce\(abs\(s.state_shift"
+        "what a state adds to the smallest change between two builds": pair_verdicts.STATE_DOUBT,
+        "times the scatter of the other operators, between two builds": (
+            pair_verdicts.SCATTER_RATIO
         ),
-        "times the scatter of the other operators, between two builds": _sql_number(
-            "parts/judgements.sql", r"(\d+) \* coalesce\(t.scatter"
-        ),
-        "shift of the state below which a device was steady, between two builds": _sql_number(
-            "parts/values_without_state.sql", r"moved >= (\d+e-2)"
+        "shift of the state below which a device was steady, between two builds": (
+            pair_series.LEAST_MOVE
         ),
         "p of a change point": _sql_number("queries/change_points.sql", r"> (1e-\d+)"),
     }
     assert {name: tuple(map(float, value.split(", "))) for name, value in shown.items()} == {
         name: value if isinstance(value, tuple) else (value,) for name, value in known.items()
     }
-    repeated = {
-        sample_sizes.LEAST_DUMPS: [
-            ("parts/tested.sql", r"head_count\) >= (\d+)"),
-            ("parts/judgements.sql", r"WHEN n < (\d+)"),
-        ],
-        sample_sizes.LEAST_PAIRS: [("parts/paired_samples.sql", r"HAVING count\(\*\) >= (\d+)")],
-        device_states.MAD_TO_SD: [("parts/tested.sql", r"(1\.\d+)e0 \* median")],
-    }
-    for number, places in repeated.items():
-        assert {_sql_number(*place) for place in places} == {number}

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pkgutil import iter_modules
 
+from tests.support.questions import every_query
 from tests.tools.audit.oracles.places import Params, Row
 from tests.tools.audit.recordings import Recording
-from warehouse.catalogue.queries import load_catalogue
+from warehouse.catalogue.queries import load_catalogue as load_catalogue
 
 _MODULES = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
 
@@ -28,6 +29,6 @@ NOT_COMPUTED: Mapping[str, str] = {
 ORACLES: dict[str, Oracle] = {
     name: getattr(module, name)
     for module in _MODULES
-    for name in load_catalogue()
+    for name in every_query()
     if hasattr(module, name)
 }

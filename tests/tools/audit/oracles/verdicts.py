@@ -93,7 +93,9 @@ class Pair:
 
     @property
     def comparison(self) -> PlainComparison | None:
-        return compare(self.numbers(0), self.numbers(1)) if min(self.counts) else None
+        least = max(value.half_tick for value in self.all)  # shorter times count as that
+        base, head = ([max(one, least) for one in self.numbers(side)] for side in (0, 1))
+        return compare(base, head) if base and head else None
 
     @property
     def is_above(self) -> bool:
@@ -108,6 +110,12 @@ class Pair:
         if found is None or base is None or head is None:
             return 0.0
         return math.copysign(1 - math.exp(-abs(found.shift)), found.shift) * max(base, head)
+
+    @property
+    def after(self) -> float | None:
+        """The base's time after the change; without one, that of the head."""
+        found, (base, head) = self.comparison, self.levels
+        return head if found is None or base is None else base * math.exp(found.shift)
 
     @property
     def half_tick(self) -> float:
@@ -208,7 +216,7 @@ def _change(pair: Pair, q: float, margin: float) -> str:
 def _cost(pair: Pair) -> float:
     base, head = pair.levels
     if pair.verdict in ("regression", "improvement"):
-        return pair.step
+        return (pair.after or 0.0) - (base or 0.0)
     return {"new_op": head or 0.0, "removed_op": -(base or 0.0)}.get(pair.verdict, 0.0)
 
 
@@ -241,7 +249,7 @@ def _row(pair: Pair) -> Row:
         "base_count": pair.counts[0],
         "head_count": pair.counts[1],
         "base_ns": pair.levels[0] if is_ns else None,
-        "head_ns": pair.levels[1] if is_ns else None,
+        "head_ns": pair.after if is_ns else None,
         "delta": math.expm1(found.shift) if found else None,
         "delta_low": None if low is None else math.expm1(low),
         "delta_high": None if high is None else math.expm1(high),

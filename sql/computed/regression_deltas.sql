@@ -38,10 +38,12 @@
 -- its 99 % interval. Where all have the same sign, Student's t may say that they are
 -- rarer, down to what a Mann-Whitney test of as many dumps can say.
 --
--- filters: compared_dumps
+-- params:
+--   run
+--   q           SHARE(0..1) = 0.01  Share of false alarms accepted among alarms.
+--   min_change  SHARE(0..) = 0.03   Smallest change that counts, as a share.
 --
--- parts: recorded_dumps, operators AS absolute, relative AS relative_values
--- parts: values_without_state AS measured, verdicts, modules
+-- filters: compared_dumps
 --
 -- next: build_history, run_shifts, exact_changes
 --
@@ -51,8 +53,9 @@
 --   base_ns         DOUBLE  Median of the base's dump values, nanoseconds; null without
 --                           dumps, and for clocks of unknown rate, whose ticks are
 --                           compared.
---   head_ns         DOUBLE  Median of the head's values; null likewise; lower is
---                           better.
+--   head_ns         DOUBLE  The base's time after the change: base_ns times 1 + delta;
+--                           without a delta, median of the head's values; null
+--                           likewise; lower is better.
 --   delta, delta_low, delta_high, p_adjusted, minimum_detectable, verdict
 --   instruction_id  INT     Instruction id in the head; null outside the program, and
 --                           for a removed_op.
@@ -60,30 +63,3 @@
 --                           program's; null if they are several, or without an
 --                           ETRecord.
 --   kind, pool, cost_ns, dumps_needed, reference, frame, state_delta
-SELECT
-    v.device, v.model, v.backend, v.run, v.event_name, v.delegate_id, v.ordinal,
-    v.base_count, v.head_count,
-    CASE WHEN v.unit = 'ns' THEN v.base_value END AS base_ns,
-    CASE WHEN v.unit = 'ns' THEN v.head_value END AS head_ns,
-    exp(v.shift) - 1 AS delta,
-    exp(v.low) - 1 AS delta_low, exp(v.high) - 1 AS delta_high,
-    v.p_adjusted, exp((v.high - v.low) / 2) - 1 AS minimum_detectable, v.verdict,
-    v.instruction_id, m.module_path, v.kind, v.pool,
-    CASE WHEN v.unit = 'ns' THEN v.cost END AS cost_ns, v.dumps_needed,
-    r.reference, CASE
-        WHEN v.is_paired THEN 'paired'
-        WHEN r.reference IS NOT NULL THEN 'reference'
-        WHEN v.state_shift IS NOT NULL THEN 'residual'
-        ELSE 'raw'
-    END AS frame, exp(v.state_shift) - 1 AS state_delta
-FROM verdicts AS v
-LEFT JOIN modules AS m ON m.series_id = v.series_id
-LEFT JOIN (
-    SELECT device, model, backend, max(reference) AS reference
-    FROM measured
-    GROUP BY device, model, backend
-) AS r ON same_family(r, v)
-WHERE v.level <> 'pool'
-ORDER BY
-    v.device, v.model, v.backend NULLS LAST, v.run, v.event_name,
-    v.delegate_id NULLS LAST, v.ordinal
