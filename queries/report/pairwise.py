@@ -7,10 +7,11 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
+from typing import NamedTuple
 
 from queries.report.alerts import Evidence, compare_commands, make_alert, order_alerts
 from queries.report.build_order import note_order
-from queries.report.calls import is_unexplained_call
+from queries.report.calls import is_refilled_call, is_unexplained_call
 from queries.report.comparable import find_obstacle, note_clocks
 from queries.report.content import (
     BuildPoint,
@@ -26,6 +27,7 @@ from queries.report.facts import add_expected, list_notes, named_commits, read_c
 from queries.report.figures import delta_text
 from queries.report.night import find_head, last_day
 from queries.report.outline import find_verdict, sort_groups
+from queries.report.pair_breakdowns import PairBreakdowns
 from queries.report.pair_coverage import (
     CONTAINERS,
     describe_coverage,
@@ -44,6 +46,15 @@ from warehouse.statistics.sample_sizes import LEAST_DUMPS
 from warehouse.store import Warehouse
 
 Key = tuple[object, ...]
+
+
+class Cause(NamedTuple):
+    """What rows of an alert have in common: direction, operator type, and why they are muted."""
+
+    direction: Direction
+    operator: str
+    muted: str | None
+
 
 _DUMPS = """SELECT device, model, backend, count(*) FILTER (build = $base) AS base,
 count(*) FILTER (build = $head) AS head FROM named_dumps
@@ -72,11 +83,14 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
     relative = {row["device"] for row in own if row["reference"]}
     environments = Environments(store)
     day = last_day(store, head)
-    found, muted = _list_changes(own, _read_types(store), settings, day)
-    groups = order_alerts(
-        _describe(key, members, own, settings, environments, base=base, head=head)
+    types = _read_types(store)
+    found, muted = _list_changes(own, types, settings, day)
+    breakdowns = PairBreakdowns(store, own, types, base=base, head=head)
+    described = (
+        _describe(key, members, own, settings, environments, breakdowns, base=base, head=head)
         for key, members in found.items()
     )
+    groups = order_alerts(group for group in described if not is_refilled_call(store, group))
     sensitivity = pair_sensitivity(own, settings, day)
     facts = read_facts(store, base=base, head=head)
     tally = tally_operators(own)
@@ -122,18 +136,18 @@ def _read_types(store: Warehouse) -> dict[Key, str]:
 
 def _list_changes(
     rows: Iterable[Row], types: Mapping[Key, str], settings: Settings, day: date | None
-) -> tuple[dict[tuple[Direction, str], list[Row]], dict[str, int]]:
-    """Changed rows by direction and operator type, and the number of muted rows by reason."""
-    found: dict[tuple[Direction, str], list[Row]] = defaultdict(list)
+) -> tuple[dict[Cause, list[Row]], dict[str, int]]:
+    """Changed rows by cause, and the number of muted rows by reason."""
+    found: dict[Cause, list[Row]] = defaultdict(list)
     muted: Counter[str] = Counter()
     for row in _list_causes(rows):
         place = place_of_row(row)
         reason = settings.mute_reason(**place, on=day)
         if reason is not None:
             muted[f"muted: {reason}"] += 1
-        else:
-            key = (row["event_name"], row["delegate_id"], row["kind"])
-            found[row["verdict"], types.get(key, row["event_name"])].append(row)
+        key = (row["event_name"], row["delegate_id"], row["kind"])
+        operator = types.get(key, row["event_name"])
+        found[Cause(row["verdict"], operator, reason)].append(row)
     return found, muted
 
 
@@ -177,16 +191,17 @@ def _verdict(row: Row, settings: Settings) -> str:
 
 
 def _describe(  # noqa: PLR0913 - all that a group is made of
-    key: tuple[Direction, str],
+    cause: Cause,
     members: Sequence[Row],
     rows: Sequence[Row],
     settings: Settings,
     environments: Environments,
+    breakdowns: PairBreakdowns,
     *,
     base: str,
     head: str,
 ) -> Group:
-    direction, operator = key
+    direction, operator, muted = cause
     families = {Family.of(row) for row in members}
     around = [
         environments.changes(
@@ -210,7 +225,7 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
     changed.sort(
         key=lambda member: (-abs(member.cost_ns or 0.0), member.device or "", member.model)
     )
-    identity = "\0".join([operator, direction, base, head])
+    identity = "\0".join(filter(None, [operator, direction, base, head, muted]))
     first = changed[0]
     commands = compare_commands(first, head, base)
     method_ns = _method_ns(rows, first)
@@ -220,7 +235,7 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
             changed,
             [_member(row, base=base, head=head) for row in explains],
             _list_edits(rows, edited, base=base, head=head),
-            [],
+            breakdowns.of([*members, *explains]),
             around,
             method_ns,
             first.event_name,
@@ -228,12 +243,12 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
         ),
         settings,
         id=hashlib.sha256(identity.encode()).hexdigest()[:12],
-        state=State.CONFIRMED,
+        state=State.CONFIRMED if muted is None else State.MUTED,
         direction=direction,
         first_bad=head,
         last_good=base,
         dumps_needed=0,
-        reason=None,
+        reason=muted,
         fixed_in=None,
     )
 

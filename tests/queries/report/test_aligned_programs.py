@@ -130,8 +130,8 @@ def test_the_operator_that_became_slower_is_named_whatever_was_edited(
         reports = [(nightly_report(store, Settings(), head=head), states[head]) for head in states]
         reports.append((compare_report(store, Settings(), base="b6", head="b7"), State.CONFIRMED))
     for report, state in reports:
-        (group,) = [one for one in of_times(report) if one.direction == "regression"]
-        assert (group.state, group.first_bad) == (state, "b7")
+        (group,) = of_times(report)
+        assert (group.direction, group.state, group.first_bad) == ("regression", state, "b7")
         (member,) = [one for one in group.members if one.kind in ("kernel", "delegate_op")]
         assert (member.event_name, member.ordinal) == (name, ordinal)
         assert member.delta == pytest.approx(delta, abs=0.03)
