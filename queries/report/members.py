@@ -143,7 +143,7 @@ def _rule(
         parts.append("without the state of the device in each dump")
     if is_centred and change.modes is None:
         parts.append("modes of the process compared each with its own")
-    if night.fleet.has_reference[change.series]:
+    if change.is_relative:
         parts.append("relative to the reference build")
     if change.confirmed is not None:
         parts.append(f"confirmed by {night.fleet.nights[change.confirmed].build}")

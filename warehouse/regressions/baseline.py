@@ -36,6 +36,9 @@ class Base(NamedTuple):
         state_error: Squared error added by a state at distance 1 from the base's state.
         dump_spread: Standard deviation of dumps within builds, without the states.
         is_split: Whether dumps fall into modes.
+        is_relative: Whether the night and its base were recorded with a reference build.
+        is_mixed: Whether only some of them were: raw values then say nothing.
+        is_witnessed: Whether the reference build shows a change that states of the device hide.
         raw_error: Usual distance of builds from their bases so far, by series and family.
         residual_error: The same without the states.
         moved: Distance of the night's state from the base's.
@@ -53,6 +56,9 @@ class Base(NamedTuple):
     state_error: Floats
     dump_spread: Floats
     is_split: Mask
+    is_relative: Mask
+    is_mixed: Mask
+    is_witnessed: Mask
     raw_error: Floats
     residual_error: Floats
     moved: Floats
@@ -72,8 +78,8 @@ class Base(NamedTuple):
     def is_residual(self) -> Mask:
         """Whether values without the states decide: they vary less, or the base is small."""
         quieter = self.residual_error < _QUIETER * self.raw_error
-        is_residual: Mask = quieter | (self.builds < _BUILDS_TO_KNOW)
-        return is_residual
+        is_residual: Mask = quieter | (self.builds < _BUILDS_TO_KNOW) | self.is_mixed
+        return is_residual & ~self.is_witnessed
 
     @property
     def error_of_state(self) -> Floats:
@@ -104,6 +110,7 @@ class Bases:
         self._has_dumps = np.ascontiguousarray(cells.dump_count.T > 0)
         self._median = np.ascontiguousarray(cells.median.T)
         self._is_split = np.ascontiguousarray(cells.is_split.T)
+        self._is_relative = np.ascontiguousarray(cells.is_relative.T)
         self._states = states
         self._usable = self._has_dumps.copy()
         self._chosen = np.full((most_builds, self._usable.shape[1]), NO_BUILD)
@@ -133,6 +140,9 @@ class Bases:
             state, value = moments[1] / moments[0], moments[3] / moments[0]
         reaction, doubt = find_reaction(moments, state, builds)
         unknown = np.full(len(builds), np.nan)
+        relative = read(self._is_relative, 0).sum(axis=0)
+        if build < len(self._is_relative):
+            relative += self._is_relative[build]
         return Base(
             chosen,
             builds,
@@ -145,6 +155,9 @@ class Bases:
             doubt,
             _median(read(self._states.spread)),
             read(self._is_split, 0).sum(axis=0) > _SPLIT_SHARE * builds,
+            is_relative=relative > builds,
+            is_mixed=(relative > 0) & (relative <= builds),
+            is_witnessed=np.zeros(len(builds), bool),
             raw_error=unknown,
             residual_error=unknown,
             moved=np.zeros(len(builds)),

@@ -90,7 +90,7 @@ def _errors(
     error = change.errors[min(len(nights), MOST_NIGHTS_TOGETHER) - 1]
     if change.is_residual:
         return excess_spread * math.hypot(error, error_of_state), error_of_state
-    has_likes = history.series.kernel[change.series] != NO_KERNEL
+    has_likes = history.series.kernel[change.series] != NO_KERNEL and not change.is_relative
     is_limited = has_likes and math.isfinite(error_of_state)
     return excess_spread * error, error_of_state if is_limited else 0.0
 
@@ -106,7 +106,7 @@ def _compare(
     way = np.array([change.direction for change in changes], np.int64)
     residual_changes = [
         replace(change, is_residual=True)
-        if history.series.kernel[change.series] != NO_KERNEL
+        if history.series.kernel[change.series] != NO_KERNEL and not change.is_relative
         else change
         for change in changes
     ]

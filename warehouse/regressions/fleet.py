@@ -1,8 +1,9 @@
 """Data of a build and of earlier builds, arranged to be judged night by night.
 
 A night is a recording of a build. Another session of the same build is another night, which can
-confirm the first. If a reference build was recorded in the same sessions, values are relative to
-it, which cancels effects of the device on both.
+confirm the first. If a reference build was recorded in the same sessions, it is a second witness of
+what the device did: values are relative to it unless the state of the device in their own dumps is
+subtracted.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def build_fleet(
     """
     nights = nights or order_nights(rows, head)
     night_of = _number_nights(rows, nights)
-    own = number_series(cancel_partners(rows, night_of), night_of)
+    own = number_series(*cancel_partners(rows, night_of), night_of)
     values, pool = add_pools(own, _number_kernels(own))
     family = number_families(values.keys)
     kernel = _number_kernels(values)
@@ -100,26 +101,28 @@ def build_fleet(
         family, kernel, values.floor, values.half_tick, min_change(values.keys), _find_units(values)
     )
     cell = values.series * len(nights) + values.night
-    history = lay_out(series, len(nights), cell, values.size, values.logs, values.dump)
+    history = lay_out(
+        series, len(nights), cell, values.size, values.logs, values.dump, values.reference
+    )
     operators = tuple(values.keys["op_type"].to_pylist())
     return Fleet(nights, values.keys, operators, history, values.has_reference, pool)
 
 
 def _number_kernels(values: SeriesValues) -> Ints:
-    """A number for each operator type; NO_KERNEL for other series, and with a reference build."""
+    """A number for each operator type; NO_KERNEL for other series."""
     numbers, _ = number_rows(values.keys.select(["op_type"]))
     has_no_vote = pa.array(sorted(CONTAINERS | MEASURES))
     is_container = pc.is_in(values.keys["kind"], has_no_vote).to_numpy()
-    return np.where(is_container | values.has_reference, NO_KERNEL, numbers)
+    return np.where(is_container, NO_KERNEL, numbers)
 
 
 def _find_units(values: SeriesValues) -> Ints:
-    """The unit that runs each operator; NO_UNIT for pools, and with a reference build."""
+    """The unit that runs each operator; NO_UNIT for pools."""
     kind = values.keys["kind"]
     is_delegate = pc.is_in(kind, pa.array(["delegate_op", "delegate_call"])).to_numpy()
     is_pool = pc.is_null(values.keys["device"]).to_numpy()
     unit = np.where(is_delegate, DELEGATE, KERNELS)
-    return np.where(is_pool | values.has_reference, NO_UNIT, unit)
+    return np.where(is_pool, NO_UNIT, unit)
 
 
 def order_nights(rows: pa.Table, head: str) -> tuple[FleetNight, ...]:

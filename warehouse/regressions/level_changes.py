@@ -27,6 +27,7 @@ class LevelChange:
         base: Builds of the old level, at most as many as in a base.
         is_loud: Whether the first hit was reported before it was confirmed.
         is_residual: Whether values without the states of the device decide.
+        is_relative: Whether the values are relative to a reference build, otherwise.
         own_reaction: Factor of the state that is subtracted from those values.
         shift: Size of the change, a logarithm.
         errors: Errors of 1, 2, ... consecutive builds, as known at the suspicion.
@@ -60,6 +61,7 @@ class LevelChange:
     pool: int | None = None
     pool_shift: float = 0.0
     modes: Modes | None = None
+    is_relative: bool = False
 
     @property
     def reaction(self) -> float:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warehouse.regressions.history import SeriesHistory
+from warehouse.regressions.history import SeriesHistory, subtract_states
 from warehouse.statistics.arrays import Ints
 
 WATCHED_P = 0.05  # a night's share is watched below this p
@@ -60,7 +60,7 @@ def count_slow(
     """
     cells = series * history.build_count + nights
     places = [slice(*history.start[cell : cell + 2].tolist()) for cell in cells.tolist()]
-    values = [history.values[each] - reaction * history.states[each] for each in places]
+    values = [subtract_states(history, each, reaction) for each in places]
     dumps = np.array([len(each) for each in values], np.int64)
     slow = np.array([np.count_nonzero(each > split) for each in values], np.int64)
     return dumps, slow

@@ -177,6 +177,7 @@ def _join_histories(histories: Sequence[SeriesHistory], order: Ints, family: Int
         builds,
         np.concatenate([h.values for h in histories])[place],
         np.concatenate([h.states for h in histories])[place],
+        np.concatenate([h.reference for h in histories])[place],
         np.concatenate([h.dump for h in histories])[place],
         start,
     )

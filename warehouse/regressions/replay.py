@@ -59,7 +59,8 @@ class Replay(NamedTuple):
         night: The result of the last build by itself.
         shifts: Median state of the dumps of each family in each build; shape (families, builds).
         cells: Summaries of the cells.
-        states: Median state of the dumps of each series in each build.
+        states: Mean state of the dumps of each series in each build.
+        values: Mean value of the dumps of each series in each build.
         history: The history with the states.
     """
 
@@ -68,6 +69,7 @@ class Replay(NamedTuple):
     shifts: Floats
     cells: Cells
     states: Floats
+    values: Floats
     history: SeriesHistory
 
 
@@ -80,7 +82,13 @@ def replay(history: SeriesHistory, rules: Rules = Rules()) -> Replay:  # noqa: B
         change for change in nights.changes if change.is_loud or change.confirmed is not None
     ]
     return Replay(
-        reported, nights.latest, nights.shifts, nights.cells, nights.states.state.T, nights.history
+        reported,
+        nights.latest,
+        nights.shifts,
+        nights.cells,
+        nights.states.state.T,
+        nights.states.value.T,
+        nights.history,
     )
 
 
@@ -93,7 +101,9 @@ class _Nights:
         self.cells = summarise_cells(history)
         self.shifts = np.zeros((history.family_count, history.build_count))
         self.latest: NightResult
-        self.history = history._replace(states=np.zeros(len(history.values)))
+        self.history = history._replace(
+            states=np.zeros(len(history.values)), reference=history.reference.copy()
+        )
         self._rules = rules
         self.states = StateCells.empty(shape)
         cell = np.repeat(np.arange(len(history.start) - 1), np.diff(history.start))
@@ -123,6 +133,7 @@ class _Nights:
         raw_moved, moved_alone = choice.raw_moved, value - base.value
         raw_moved[tested] = night.raw.shift
         moved_alone[tested] = night.residual.shift + (base.reaction * moved)[tested]
+        raw_moved[base.is_mixed] = np.nan
         self._errors.add(build, raw_moved, moved_alone, moved, base)
         there = self.cells.dump_count[:, build] > 0
         known = self._settle_open(build, there) | self._settle_suspects(build, there)
@@ -130,6 +141,7 @@ class _Nights:
         ways = self.latest.direction + find_other_shares(self.latest)
         news = [n for n in np.flatnonzero(ways).tolist() if n not in known]
         if news:
+            base = self.latest.base
             errors = self._errors.size_over_nights(build, base, np.array(news)).T.tolist()
             for series, own in zip(news, errors, strict=True):
                 self._suspect(series, build, own)
@@ -138,14 +150,18 @@ class _Nights:
         """Estimate the state of the device in the dumps of a night, and summarise its cells."""
         history, end = self.history, self._build_ends
         chosen = self._by_build[end[build - 1] if build else 0 : end[build]]
-        own, value = self._series_of_value[chosen], history.values[chosen]
+        own, reference = self._series_of_value[chosen], np.nan_to_num(history.reference[chosen])
+        value = history.values[chosen] + reference
         family = history.series.family[own]
         dumps = family * self._dump_count + history.dump[chosen]
         numbers, dump = np.unique(dumps, return_inverse=True)
         night = NightValues(own, dump, value, len(numbers))
         usual = UsualLevels(base.residual, base.dump_spread, base.reaction)
         operators = Operators(history.series.kernel, history.series.unit, history.series.half_tick)
-        state = np.nan_to_num(dump_states(operators, night, usual))
+        state = dump_states(operators, night, usual)
+        history.reference[chosen[np.isnan(state)]] = 0.0
+        night = night._replace(value=value - np.where(np.isnan(state), reference, 0.0))
+        state = np.nan_to_num(state)
         history.states[chosen] = state
         summarise_states(self.states, build, night, state, base.reaction)
         known = history.series.unit[own] != NO_UNIT
@@ -174,6 +190,7 @@ class _Nights:
             state_error=float(night.base.state_error[series]),
             p_adjusted=float(found.share_p[place] if is_share else night.p_adjusted[place]),
             modes=Modes(float(found.split[place]), float(found.gap[place])) if is_share else None,
+            is_relative=bool(night.base.is_relative[series] and not night.is_residual[series]),
         )
         self._suspects[series] = change
         self.changes.append(change)
@@ -188,17 +205,21 @@ class _Nights:
         answers = check_nights(self.history, self.states, waiting, since, self._rules)
         confirmed = []
         for change, answer in zip(waiting, answers, strict=True):
-            if answer is Answer.WAIT:
+            if answer is Answer.WAIT and self._is_comparable(change, build):
                 self._bases.use(change.series, build, is_usable=False)
                 continue
             del self._suspects[change.series]
-            if answer is Answer.YES:
+            if answer is Answer.YES and self._is_comparable(change, build):
                 confirmed.append(change)
             else:
                 self.changes.remove(change)
                 self._bases.use(change.series, slice(change.suspected, build + 1))
         self._confirm(confirmed, build)
         return {change.series for change in confirmed}
+
+    def _is_comparable(self, change: LevelChange, build: int) -> bool:
+        """Whether a night has the values that decide a change."""
+        return not change.is_relative or bool(self.cells.is_relative[change.series, build])
 
     def _nights_since(self, first: int, change: LevelChange, build: int) -> Ints:
         nights = np.arange(first, build + 1)
@@ -247,6 +268,8 @@ class _Nights:
         returning = set()
         for series, changes in self._open.items():
             for change in changes if there[series] else ():
+                if not self._is_comparable(change, build):
+                    continue
                 moved = share_of_change(self.history, self._level(change), change, build)
                 change.back = [*change.back, build] if moved < STILL_THERE else []
                 if change.back:

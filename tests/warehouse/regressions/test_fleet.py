@@ -164,17 +164,18 @@ def test_values_are_relative_to_the_reference_of_their_session():
     assert found.has_reference.tolist() == [True]
     # Both are as far from the reference's usual level of 1.25.
     assert values(found) == [[[pytest.approx(4.25)], [pytest.approx(4.25)]]]
-    assert found.history.series.kernel.tolist() == [NO_KERNEL]  # it has no vote on what is gone
+    assert found.history.reference.tolist() == [pytest.approx(-0.25), pytest.approx(0.25)]
 
 
-def test_without_the_reference_a_recording_of_such_a_series_is_left_out():
+def test_recordings_without_the_reference_stay_as_they_are():
     found = fleet(
         fleet_row("pin", None, [1.0], session="s1"),
         fleet_row("old", 2, [4.0], session="s0"),
         fleet_row("mid", 1, [4.0], session="s1"),
         fleet_row("head", 0, [4.1], session="s2"),
     )
-    assert values(found) == [[[], [4.0], []]]
+    assert values(found) == [[[4.0], [4.0], [4.1]]]
+    assert np.isnan(found.history.reference).tolist() == [True, False, True]
 
 
 def test_the_reference_of_another_operator_or_device_does_not_count():
@@ -204,6 +205,57 @@ def test_a_reference_cancels_the_drift_of_its_device():
     assert change.shift == pytest.approx(0.08, abs=0.02)
     without = replay(fleet(*(each for each in rows if each["distance"] is not None)).history)
     assert [(each.first_bad, each.confirmed) for each in without.changes] != [(12, 13)]
+
+
+def _busy_rows(nights=14, slower=11):
+    """A device whose state moves from dump to dump, with a reference that sees other states."""
+    rng = np.random.default_rng(8)
+    for number in range(nights):
+        states, others = rng.uniform(-0.25, 0.25, (2, 10)) + rng.uniform(-0.2, 0.2)
+        for place in range(8):
+            level = 5 + place + 0.08 * (place == 3 and number >= slower)
+            known = {"event_name": f"native_call_{place}.out", "session": f"s{number}"}
+            noise = rng.normal(0, 0.01, (2, 10))
+            yield fleet_row(f"b{number}", nights - 1 - number, level + states + noise[0], **known)
+            yield fleet_row("pin", None, 5 + place + others + noise[1], **known)
+
+
+def _list_changes(rows):
+    found = fleet(*rows)
+    return [
+        (found.name(change.series)["event_name"], change.first_bad, change.confirmed)
+        for change in replay(found.history).changes
+    ]
+
+
+def test_a_reference_takes_nothing_from_what_the_state_of_the_device_shows():
+    rows = list(_busy_rows())
+    without = [row for row in rows if row["distance"] is not None]
+    assert _list_changes(without) == [("native_call_3.out", 11, 12)]
+    assert _list_changes(rows) == _list_changes(without)
+
+
+def test_a_reference_that_was_not_always_there_takes_nothing_either():
+    rows = list(_busy_rows())
+    late = [row for row in rows if row["build"] != "pin" or row["session"] > "s5"]
+    assert _list_changes(late) == [("native_call_3.out", 11, 12)]
+
+
+def test_a_reference_shows_that_a_whole_program_became_slower():
+    rng = np.random.default_rng(9)
+    rows = []
+    for number in range(14):
+        state = rng.normal(0, 0.05)
+        for place in range(4):
+            level = 5 + place + state
+            known = {"event_name": f"native_call_{place}.out", "session": f"s{number}"}
+            own = level + 0.1 * (number >= 11) + rng.normal(0, 0.005, 10)
+            rows.append(fleet_row(f"b{number}", 13 - number, own, **known))
+            rows.append(fleet_row("pin", None, level + rng.normal(0, 0.005, 10), **known))
+    found = replay(fleet(*rows).history).changes
+    assert [(each.first_bad, each.is_relative) for each in found] == [(11, True)] * 4
+    without = [row for row in rows if row["distance"] is not None]
+    assert replay(fleet(*without).history).changes == []
 
 
 def test_a_head_without_values_has_a_night_without_data():
