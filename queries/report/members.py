@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from queries.report.content import BuildPoint, EnvironmentChange, Member
-from queries.report.environment import Environments, Family
+from queries.report.environment import Environments, Family, Recording
 from queries.report.figures import count_text
 from queries.report.night import SERIES, HeadNight
 from warehouse.regressions.history import SeriesHistory
@@ -90,11 +90,18 @@ def changed_environment(
     environments: Environments, night: HeadNight, change: LevelChange
 ) -> list[EnvironmentChange]:
     """Changes of the environment between the dumps of a change and earlier ones."""
-    keys, nights = night.fleet.name(change.series), night.fleet.nights
+    fleet = night.fleet
+    keys, nights, sessions = fleet.name(change.series), fleet.nights, fleet.sessions
     since = np.setdiff1d(changed_nights(night, change), change.back)
-    base, head = ([nights[number] for number in each.tolist()] for each in (change.base, since))
     family = Family.of(keys)
-    has_reference = bool(night.fleet.has_reference[change.series])
+    base, head = (
+        [
+            Recording(nights[number].build, sessions.get((*family, number), ""))
+            for number in each.tolist()
+        ]
+        for each in (change.base, since)
+    )
+    has_reference = bool(fleet.has_reference[change.series])
     return environments.changes(family, base, head, has_reference=has_reference)
 
 

@@ -16,9 +16,9 @@ chosen AS (
     WHERE l.build IS NOT NULL OR (d.build_role = 'reference' AND d.session IS NOT NULL)
 ),
 sessions AS (
-    SELECT build, session, min(captured_at) AS recorded_at
+    SELECT device, pool, model, backend, build, session, min(captured_at) AS recorded_at
     FROM chosen
-    GROUP BY build, session
+    GROUP BY device, pool, model, backend, build, session
 ),
 series AS (
     SELECT
@@ -45,4 +45,6 @@ SELECT
     o.dump_id AS dump, r.pair, o.log_value AS log
 FROM series AS o
 JOIN chosen AS r ON r.dump_id = o.dump_id
-JOIN sessions AS s ON s.build = r.build AND s.session = r.session
+JOIN sessions AS s
+    ON s.device = r.device AND s.pool IS NOT DISTINCT FROM r.pool AND s.model = r.model
+    AND s.backend IS NOT DISTINCT FROM r.backend AND s.build = r.build AND s.session = r.session

@@ -49,8 +49,8 @@ class ChangeGroup(NamedTuple):
             join; if two groups merge, the older id stays; see also `keep_decided`.
         operators: Operator types that changed, that of the first member first.
         direction: 1 for slower, -1 for faster.
-        first_bad: Build at which most members begin.
-        last_good: Last earlier build that most members have.
+        first_bad: First night of the build at which most members begin.
+        last_good: Last earlier night that most members have.
         changes: Changes of operators, in order of their series.
         explains: Changes of containers that moved with the operators.
         scope: The scope of all of them.
@@ -69,7 +69,11 @@ class ChangeGroup(NamedTuple):
 def group_changes(
     changes: Sequence[LevelChange], places: Sequence[SeriesPlace], builds: Sequence[str]
 ) -> list[ChangeGroup]:
-    """Changes grouped by cause, by first bad build, operator types and direction."""
+    """Changes grouped by cause, by first bad build, operator types and direction.
+
+    `builds` names the build of each night.
+    """
+    number = number_builds(builds)
     clusters: list[list[LevelChange]] = []
     explained: dict[int, list[LevelChange]] = defaultdict(list)
     for level in sorted({places[change.series].level for change in changes}):
@@ -77,18 +81,28 @@ def group_changes(
         for change in changes:
             if places[change.series].level != level:
                 continue
-            numbers = _explaining(change, clusters, places) if level else []
-            for number in numbers:
-                explained[number].append(change)
-            if not numbers:
+            causes = _explaining(change, clusters, places, number) if level else []
+            for cause in causes:
+                explained[cause].append(change)
+            if not causes:
                 alone.append(change)
-        clusters += _cluster(alone, places)
+        clusters += _cluster(alone, places, number)
     groups = [
-        _make_group(cluster, explained[number], places, builds)
-        for number, cluster in enumerate(clusters)
+        _make_group(cluster, explained[cause], places, builds)
+        for cause, cluster in enumerate(clusters)
     ]
     groups.sort(key=lambda group: (group.first_bad, group.operators, group.direction))
     return _number_repeated_ids(groups)
+
+
+def number_builds(builds: Sequence[str]) -> list[int]:
+    """The number of each night's build; `builds` names them night by night.
+
+    >>> number_builds(["b1", "b2", "b2", "b3"])
+    [0, 1, 1, 2]
+    """
+    numbers = {build: number for number, build in enumerate(dict.fromkeys(builds))}
+    return [numbers[build] for build in builds]
 
 
 def first_reported_in(change: LevelChange) -> int:
@@ -99,7 +113,7 @@ def first_reported_in(change: LevelChange) -> int:
 
 
 def _cluster(
-    changes: Sequence[LevelChange], places: Sequence[SeriesPlace]
+    changes: Sequence[LevelChange], places: Sequence[SeriesPlace], number: Sequence[int]
 ) -> list[list[LevelChange]]:
     """The changes of one cause, each in order of its first bad build."""
     by_key: dict[tuple[str, int, str], list[LevelChange]] = defaultdict(list)
@@ -111,21 +125,21 @@ def _cluster(
         ordered = sorted(by_key[key], key=lambda change: (change.first_bad, change.series))
         cluster = [ordered[0]]
         for change in ordered[1:]:
-            if change.first_bad - cluster[0].first_bad > NEIGHBOURS:
+            if number[change.first_bad] - number[cluster[0].first_bad] > NEIGHBOURS:
                 clusters.append(cluster)
                 cluster = []
             cluster.append(change)
         clusters.append(cluster)
-    return _join(clusters, places)
+    return _join(clusters, places, number)
 
 
 def _join(
-    clusters: Sequence[list[LevelChange]], places: Sequence[SeriesPlace]
+    clusters: Sequence[list[LevelChange]], places: Sequence[SeriesPlace], number: Sequence[int]
 ) -> list[list[LevelChange]]:
     """Clusters joined if they begin at the same build and share a model, directly or by a chain."""
     joined: list[tuple[set[tuple[str, int, int]], list[LevelChange]]] = []
     for cluster in clusters:
-        first_bad = _first_bad(cluster)
+        first_bad = number[_first_bad(cluster, number)]
         keys = {(places[each.series].model, each.direction, first_bad) for each in cluster}
         own = [each for each in joined if not keys.isdisjoint(each[0])]
         joined = [each for each in joined if keys.isdisjoint(each[0])]
@@ -134,23 +148,27 @@ def _join(
     return [cluster for _, cluster in joined]
 
 
-def _first_bad(cluster: Sequence[LevelChange]) -> int:
-    """The build at which most of a cluster begins; the earliest if several."""
-    begins = Counter(change.first_bad for change in cluster)
-    return max(begins, key=lambda build: (begins[build], -build))
+def _first_bad(cluster: Sequence[LevelChange], number: Sequence[int]) -> int:
+    """The first night of the build at which most of a cluster begins; the earliest if several."""
+    begins = Counter(number[change.first_bad] for change in cluster)
+    most = max(begins, key=lambda build: (begins[build], -build))
+    return min(change.first_bad for change in cluster if number[change.first_bad] == most)
 
 
 def _explaining(
-    change: LevelChange, clusters: Sequence[list[LevelChange]], places: Sequence[SeriesPlace]
+    change: LevelChange,
+    clusters: Sequence[list[LevelChange]],
+    places: Sequence[SeriesPlace],
+    number: Sequence[int],
 ) -> list[int]:
     family = places[change.series].family
     return [
-        number
-        for number, cluster in enumerate(clusters)
+        cause
+        for cause, cluster in enumerate(clusters)
         if any(
             places[other.series].family == family
             and other.direction == change.direction
-            and abs(other.first_bad - change.first_bad) <= NEIGHBOURS
+            and abs(number[other.first_bad] - number[change.first_bad]) <= NEIGHBOURS
             for other in cluster
         )
     ]
@@ -162,8 +180,11 @@ def _make_group(
     places: Sequence[SeriesPlace],
     builds: Sequence[str],
 ) -> ChangeGroup:
-    first_bad = _first_bad(cluster)
-    before = Counter(change.last_good for change in cluster if change.first_bad == first_bad)
+    number = number_builds(builds)
+    first_bad = _first_bad(cluster, number)
+    before = Counter(
+        change.last_good for change in cluster if number[change.first_bad] == number[first_bad]
+    )
     earliest = min(
         cluster, key=lambda each: (first_reported_in(each), places[each.series].operator)
     )

@@ -23,6 +23,7 @@ COUNTED = RATES | {"counter"}  # not times
 LEVELS = {"delegate_call": 1, "method": 2, "cold_start": 3, "first_token": 3, "token_rate": 3}
 CONTAINERS = frozenset(LEVELS)
 RECORDING = ("distance", "build", "session", "recorded_at")
+PLACE = ("device", "pool", "model", "backend")  # whose sessions of a build are nights
 _MOST_CODES = 1 << 40
 
 
@@ -74,8 +75,8 @@ def decode_texts(rows: pa.Table) -> pa.Table:
 
 
 def list_recordings(rows: pa.Table) -> pa.Table:
-    """The recordings in rows, once each."""
-    recordings = rows.select(RECORDING)
+    """The recordings in rows with their places, once each."""
+    recordings = rows.select([*PLACE, *RECORDING])
     return decode_texts(recordings.take(pa.array(group_rows(recordings)[1])))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.fleet_rows import SCHEMA, START, fleet_row, make_fleet
 from warehouse.regressions.fleet import FleetNight, build_fleet
+from warehouse.regressions.groups import SeriesPlace, group_changes
 from warehouse.regressions.nightly import Status
 from warehouse.regressions.replay import replay
 from warehouse.statistics.device_states import NO_KERNEL
@@ -41,12 +42,65 @@ def test_sessions_of_one_build_are_nights_of_their_own_in_the_order_of_recording
         fleet_row("old", 1, [1], session="a"),
     )
     assert found.nights == (
-        FleetNight("old", "a"),
-        FleetNight("head", "z"),
-        FleetNight("head", "a"),
-        FleetNight("head", "undated"),
+        FleetNight("old", 0),
+        FleetNight("head", 2),
+        FleetNight("head", 1),
+        FleetNight("head", 0),
     )
     assert values(found) == [[[1], [2], [3], [4]]]
+    named = [found.sessions["phone", "mv2", None, night] for night in range(4)]
+    assert named == ["a", "z", "a", "undated"]
+
+
+def test_devices_that_name_their_own_sessions_share_the_nights_of_a_build():
+    def rows(device, *sessions):
+        for number, (build, distance, session) in enumerate(sessions):
+            at = START + timedelta(hours=number + 5 * len(device))
+            known = {"device": device, "session": session, "recorded_at": at}
+            yield fleet_row(build, distance, [number], **known)
+
+    found = fleet(
+        *rows("a", ("old", 1, "a-1"), ("head", 0, "a-2"), ("head", 0, "a-3")),
+        *rows("phone", ("old", 1, "p-77"), ("head", 0, "p-78")),
+        *rows("tablet", ("old", 1, ""), ("old", 1, "again"), ("head", 0, "")),
+    )
+    assert found.nights == (
+        FleetNight("old", 1),
+        FleetNight("old", 0),
+        FleetNight("head", 1),
+        FleetNight("head", 0),
+    )
+    by_device = dict(zip(found.keys["device"].to_pylist(), values(found), strict=True))
+    assert by_device == {
+        "a": [[], [0], [1], [2]],
+        "phone": [[], [0], [], [1]],
+        "tablet": [[0], [1], [], [2]],
+    }
+
+
+def test_one_cause_on_devices_with_sessions_of_their_own_is_one_group():
+    rng = np.random.default_rng(12)
+    rows = []
+    for device in range(6):
+        for number in range(14):
+            session = f"run-{device * 31 + number}"
+            at = START + timedelta(days=number, hours=device)
+            for place in range(6):
+                level = 5 + place + 0.1 * (place == 2 and number >= 11)
+                known = {"device": f"d{device}", "session": session, "recorded_at": at}
+                name = f"native_call_{place}.out"
+                logs = level + rng.normal(0, 0.01, 10)
+                rows.append(fleet_row(f"b{number:02}", 13 - number, logs, event_name=name, **known))
+    found = fleet(*rows)
+    result = replay(found.history)
+    assert (result.night.status >= Status.UNCHANGED).all()
+    places = [
+        SeriesPlace(int(family), "mv2", operator, 0)
+        for family, operator in zip(found.history.series.family, found.operators, strict=True)
+    ]
+    (group,) = group_changes(result.changes, places, [night.build for night in found.nights])
+    assert len(group.changes) == 6
+    assert found.nights[group.first_bad].build == "b11"
 
 
 def test_two_sessions_of_one_build_confirm_each_other():
@@ -263,5 +317,5 @@ def test_a_head_without_values_has_a_night_without_data():
     assert [night.build for night in found.nights] == ["old", "new"]
     assert replay(found.history).night.status.tolist() == [Status.NO_DATA]
     nothing = fleet(head="new")
-    assert (nothing.nights, nothing.operators) == ((FleetNight("new", ""),), ())
+    assert (nothing.nights, nothing.operators) == ((FleetNight("new", 0),), ())
     assert replay(nothing.history).changes == []
