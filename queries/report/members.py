@@ -12,7 +12,7 @@ from queries.report.environment import Environments, Family, Recording
 from queries.report.figures import count_text
 from queries.report.night import SERIES, HeadNight
 from warehouse.regressions.history import SeriesHistory
-from warehouse.regressions.level_changes import LevelChange, compare_builds, compare_mode_shares
+from warehouse.regressions.level_changes import LevelChange, compare_builds
 from warehouse.regressions.series_values import COUNTED
 from warehouse.statistics.arrays import Ints
 from warehouse.statistics.two_samples import SampleComparison
@@ -38,13 +38,11 @@ def _describe(
     head = history.values_in(series, since[-1:])
     is_time = keys["unit"] == "ns" and keys["kind"] not in COUNTED
     base_ns, head_ns = (float(np.exp(np.median(v))) if is_time else None for v in (base, head))
-    # The share of slow dumps moved, so there is no interval of a median.
-    has_interval = not math.isnan(figures.low[row]) and change.modes is None
-    shift = figures.shift[row] if change.modes is None else change.shift
+    has_interval = not math.isnan(figures.low[row])
     return Member.of(
         keys,
         module_path=night.modules.get(tuple(keys[name] for name in SERIES)),
-        delta=math.expm1(shift),
+        delta=math.expm1(figures.shift[row]),
         delta_low=math.expm1(figures.low[row]) if has_interval else None,
         delta_high=math.expm1(figures.high[row]) if has_interval else None,
         p_adjusted=change.p_adjusted,
@@ -144,11 +142,9 @@ def _rule(
     ]
     if change.pool is not None:
         parts.append(_pool_text(night, change, change.pool))
-    if change.modes is not None:
-        parts.append(_share_text(night, change, since))
     if change.is_residual:
         parts.append("without the state of the device in each dump")
-    if is_centred and change.modes is None:
+    if is_centred:
         parts.append("modes of the process compared each with its own")
     if change.is_relative:
         parts.append("relative to the reference build")
@@ -164,8 +160,3 @@ def _pool_text(night: HeadNight, change: LevelChange, pool: int) -> str:
     shift = math.expm1(change.pool_shift)
     name = fleet.keys["pool"][pool].as_py()
     return f"shown by the {devices} devices of pool {name} together: {shift:+.1%}"
-
-
-def _share_text(night: HeadNight, change: LevelChange, since: Ints) -> str:
-    found = compare_mode_shares(night.fleet.history, change, since)
-    return f"slow in {found.head:.0%} of the dumps, in {found.base:.0%} before"

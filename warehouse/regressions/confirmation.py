@@ -12,8 +12,7 @@ import numpy as np
 
 from warehouse.regressions.errors import MOST_NIGHTS_TOGETHER
 from warehouse.regressions.history import SeriesHistory
-from warehouse.regressions.level_changes import LevelChange, compare_builds, compare_mode_shares
-from warehouse.regressions.mode_shares import CONFIRMED_P
+from warehouse.regressions.level_changes import LevelChange, compare_builds
 from warehouse.regressions.nightly import Rules
 from warehouse.regressions.states import StateCells, find_excess_spread
 from warehouse.statistics.arrays import Floats, Ints
@@ -21,7 +20,6 @@ from warehouse.statistics.device_states import NO_KERNEL
 from warehouse.statistics.rounding import log_change
 
 STILL_THERE = 0.5  # share of a change below which a night is nearer to the old level
-_FEWEST_NIGHTS_OF_SHARES = 3  # because modes occur in clusters
 
 
 class Answer(enum.Enum):
@@ -62,9 +60,6 @@ def check_nights(
     answers = []
     for row, (change, nights) in enumerate(zip(changes, since, strict=True)):
         least = float(log_change(history.series.min_change[change.series]))
-        if change.modes is not None:
-            answers.append(_check_share(history, change, nights, least, rules))
-            continue
         error, error_of_state = _errors(history, states, change, nights)
         is_large = both.own[row] >= max(least, rules.both_gate * error_of_state)
         is_large = is_large and both.moved[row] >= max(least, rules.both_gate * error)
@@ -115,17 +110,3 @@ def _compare(
         for each in (changes, residual_changes)
     )
     return _Evidence(decisive.p, decisive.shift * way, residual.shift * way)
-
-
-def _check_share(
-    history: SeriesHistory, change: LevelChange, nights: Ints, least: float, rules: Rules
-) -> Answer:
-    """Whether the share of slow dumps moved in all nights since, and in the last one alone."""
-    found = compare_mode_shares(history, change, nights)
-    moved = found.moved * change.direction
-    lasting = (found.last - found.base) / (found.head - found.base) if moved > 0 else 0
-    if lasting < STILL_THERE:
-        return Answer.NO
-    if len(nights) >= _FEWEST_NIGHTS_OF_SHARES and found.p <= CONFIRMED_P and moved >= least:
-        return Answer.YES
-    return _wait(nights, rules)

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from warehouse.regressions.errors import ERROR_NIGHTS
 from warehouse.regressions.history import SeriesHistory, gather_values
-from warehouse.regressions.mode_shares import Modes, ShareChange, compare_shares, count_slow
 from warehouse.statistics.arrays import Floats, Ints
 from warehouse.statistics.two_samples import SampleComparison, compare_samples
 
@@ -38,8 +36,6 @@ class LevelChange:
         back: Consecutive nights back at the old level.
         pool: Series of the pool that shows the change, if the series by itself does not.
         pool_shift: Size of the pool's change, if any.
-        modes: The modes, if the share of slow dumps changed; `shift` is then the change of the
-            mean.
     """
 
     series: int
@@ -60,7 +56,6 @@ class LevelChange:
     back: list[int] = field(default_factory=list)
     pool: int | None = None
     pool_shift: float = 0.0
-    modes: Modes | None = None
     is_relative: bool = False
 
     @property
@@ -85,29 +80,9 @@ def compare_builds(
     return compare_samples(*(gather_values(history, series, each, reaction) for each in chosen))
 
 
-def compare_mode_shares(history: SeriesHistory, change: LevelChange, nights: Ints) -> ShareChange:
-    """The share of slow dumps in some nights, compared with that in a change's base.
-
-    Raises:
-        ValueError: The change is not a change of modes.
-    """
-    if change.modes is None:
-        raise ValueError("not a change of the share of slow dumps")
-    before = np.arange(max(0, change.first_bad - ERROR_NIGHTS), change.first_bad)
-    base, head, usual = (
-        count_slow(history, change.reaction, change.series, each, change.modes.split)
-        for each in (change.base, nights, before)
-    )
-    return compare_shares(base, head, usual, change.modes.gap)
-
-
-def share_of_change(
-    history: SeriesHistory, level: Floats, change: LevelChange, night: int
-) -> float:
+def share_of_change(level: Floats, change: LevelChange, night: int) -> float:
     """Position of a night between the levels of a change: 0 is the old level, 1 the new one.
 
     `level` is that of the series in each build, by the values that decide the change.
     """
-    if change.modes is not None:
-        return compare_mode_shares(history, change, np.array([night])).moved / change.shift
     return float((level[night] - np.median(level[change.base])) / change.shift)

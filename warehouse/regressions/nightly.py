@@ -20,7 +20,6 @@ import numpy as np
 
 from warehouse.regressions.baseline import Base
 from warehouse.regressions.history import Cells, SeriesHistory, gather_values
-from warehouse.regressions.mode_shares import WATCHED_P
 from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.device_states import NO_KERNEL
 from warehouse.statistics.rounding import log_change
@@ -211,20 +210,6 @@ def _call_witness(
     is_witnessed = np.zeros(len(base.raw), bool)
     is_witnessed[tested[is_shown]] = True
     return base._replace(is_witnessed=is_witnessed)
-
-
-def find_other_shares(night: NightResult) -> Ints:
-    """Direction in which the share of slow dumps may have moved: 1 for more, -1 for fewer, or 0.
-
-    Series that are watched for another reason get 0.
-    """
-    found = night.comparison
-    with np.errstate(invalid="ignore"):
-        way = np.sign(np.nan_to_num(found.head_slow - found.base_slow)).astype(np.int64)
-    is_other = (found.share_p <= WATCHED_P) & (night.direction[night.tested] == 0)
-    ways = np.zeros(len(night.status), np.int64)
-    ways[night.tested[is_other]] = way[is_other]
-    return ways
 
 
 def _eligible(history: SeriesHistory, cells: Cells, night: int, base: Base, rules: Rules) -> Ints:

@@ -20,20 +20,13 @@ from warehouse.regressions.baseline import Base, Bases
 from warehouse.regressions.confirmation import STILL_THERE, Answer, check_nights
 from warehouse.regressions.errors import Errors
 from warehouse.regressions.history import Cells, SeriesHistory, summarise_cells
-from warehouse.regressions.level_changes import (
-    LevelChange,
-    compare_builds,
-    compare_mode_shares,
-    share_of_change,
-)
-from warehouse.regressions.mode_shares import WATCHED_P, Modes
+from warehouse.regressions.level_changes import LevelChange, compare_builds, share_of_change
 from warehouse.regressions.nightly import (
     NightResult,
     Rules,
     Status,
     choose_series,
     compare_night,
-    find_other_shares,
     judge_night,
 )
 from warehouse.regressions.states import StateCells, find_excess_spread, summarise_states
@@ -138,8 +131,7 @@ class _Nights:
         there = self.cells.dump_count[:, build] > 0
         known = self._settle_open(build, there) | self._settle_suspects(build, there)
         known |= self._suspects.keys()
-        ways = self.latest.direction + find_other_shares(self.latest)
-        news = [n for n in np.flatnonzero(ways).tolist() if n not in known]
+        news = [n for n in np.flatnonzero(self.latest.direction).tolist() if n not in known]
         if news:
             base = self.latest.base
             errors = self._errors.size_over_nights(build, base, np.array(news)).T.tolist()
@@ -171,13 +163,10 @@ class _Nights:
         night = self.latest
         place = int(np.searchsorted(night.tested, series))
         found = night.comparison
-        is_share = found.share_p[place] <= WATCHED_P and not (
-            night.direction[series] and found.is_centred[place]
-        )
         before = night.base.list_builds(series)
         change = LevelChange(
             series=series,
-            direction=int(night.direction[series] or find_other_shares(night)[series]),
+            direction=int(night.direction[series]),
             suspected=build,
             first_bad=build,
             last_good=int(before[-1]),
@@ -188,8 +177,7 @@ class _Nights:
             shift=float(found.shift[place]),
             errors=errors,
             state_error=float(night.base.state_error[series]),
-            p_adjusted=float(found.share_p[place] if is_share else night.p_adjusted[place]),
-            modes=Modes(float(found.split[place]), float(found.gap[place])) if is_share else None,
+            p_adjusted=float(night.p_adjusted[place]),
             is_relative=bool(night.base.is_relative[series] and not night.is_residual[series]),
         )
         self._suspects[series] = change
@@ -227,17 +215,13 @@ class _Nights:
         return there
 
     def _confirm(self, changes: Sequence[LevelChange], build: int) -> None:
-        self._localise([change for change in changes if change.modes is None], build)
+        self._localise(changes, build)
         figures = compare_builds(
             self.history,
             [(change, change.base, np.arange(change.first_bad, build + 1)) for change in changes],
         )
         for row, change in enumerate(changes):
             change.confirmed, change.shift = build, float(figures.shift[row])
-            if change.modes is not None:
-                nights = self._nights_since(change.first_bad, change, build)
-                found = compare_mode_shares(self.history, change, nights)
-                change.shift = found.moved
             self._open.setdefault(change.series, []).append(change)
             self._bases.use(change.series, slice(change.first_bad), is_usable=False)
             self._bases.use(change.series, slice(change.first_bad, build + 1))
@@ -270,7 +254,7 @@ class _Nights:
             for change in changes if there[series] else ():
                 if not self._is_comparable(change, build):
                     continue
-                moved = share_of_change(self.history, self._level(change), change, build)
+                moved = share_of_change(self._level(change), change, build)
                 change.back = [*change.back, build] if moved < STILL_THERE else []
                 if change.back:
                     returning.add(series)

@@ -253,3 +253,16 @@ def test_errors_of_families_without_a_tested_series_make_no_difference(seed, mon
         assert str(vars(one)) == str(vars(other))
     assert found.night.status.tolist() == whole.night.status.tolist()
     assert found.night.base.error.tolist() == whole.night.base.error.tolist()
+
+
+def test_a_hit_is_told_although_the_share_of_slow_dumps_was_suspected_before():
+    """A load time with two modes, more of them slow in one night; then it is six times as long."""
+    rng = np.random.default_rng(11)
+    slow = [2, 3, 2, 1, 2, 3, 2, 2, 1, 2, 3, 2, 7]
+    cells = [LEVEL + 0.3 * (np.arange(10) < count) + rng.normal(0, 0.01, 10) for count in slow]
+    cells += [LEVEL + np.log(6) + rng.normal(0, 0.01, 10) for _ in range(3)]
+    first = replay(history([cells[:14]], kernel=[NO_KERNEL]))
+    assert [(each.suspected, each.is_loud) for each in first.changes] == [(13, True)]
+    (change,) = replay(history([cells[:15]], kernel=[NO_KERNEL])).changes
+    assert (change.first_bad, change.confirmed) == (13, 14)
+    assert np.exp(change.shift) == pytest.approx(6, rel=0.1)
