@@ -31,14 +31,12 @@ class SeriesPlace(NamedTuple):
         model: Name of the model.
         operator: Operator type, or name of what is no operator.
         level: 0 for an operator, and more for each level of what contains it.
-        scope: Changes of different scopes are never of one group.
     """
 
     family: int
     model: str
     operator: str
     level: int
-    scope: str = ""
 
 
 class ChangeGroup(NamedTuple):
@@ -53,7 +51,6 @@ class ChangeGroup(NamedTuple):
         last_good: Last earlier night that most members have.
         changes: Changes of operators, in order of their series.
         explains: Changes of containers that moved with the operators.
-        scope: The scope of all of them.
     """
 
     id: str
@@ -63,7 +60,6 @@ class ChangeGroup(NamedTuple):
     last_good: int
     changes: tuple[LevelChange, ...]
     explains: tuple[LevelChange, ...]
-    scope: str = ""
 
 
 def group_changes(
@@ -92,7 +88,7 @@ def group_changes(
         for cause, cluster in enumerate(clusters)
     ]
     groups.sort(key=lambda group: (group.first_bad, group.operators, group.direction))
-    return _number_repeated_ids(groups)
+    return number_repeated_ids(groups)
 
 
 def number_builds(builds: Sequence[str]) -> list[int]:
@@ -116,10 +112,10 @@ def _cluster(
     changes: Sequence[LevelChange], places: Sequence[SeriesPlace], number: Sequence[int]
 ) -> list[list[LevelChange]]:
     """The changes of one cause, each in order of its first bad build."""
-    by_key: dict[tuple[str, int, str], list[LevelChange]] = defaultdict(list)
+    by_key: dict[tuple[str, int], list[LevelChange]] = defaultdict(list)
     for change in changes:
         place = places[change.series]
-        by_key[place.operator, change.direction, place.scope].append(change)
+        by_key[place.operator, change.direction].append(change)
     clusters: list[list[LevelChange]] = []
     for key in sorted(by_key):
         ordered = sorted(by_key[key], key=lambda change: (change.first_bad, change.series))
@@ -188,17 +184,16 @@ def _make_group(
     earliest = min(
         cluster, key=lambda each: (first_reported_in(each), places[each.series].operator)
     )
-    operator, scope = places[earliest.series].operator, places[earliest.series].scope
+    operator = places[earliest.series].operator
     others = {places[change.series].operator for change in cluster} - {operator}
     return ChangeGroup(
-        id=_name_group(operator, earliest.direction, builds[first_reported_in(earliest)], scope),
+        id=_name_group(operator, earliest.direction, builds[first_reported_in(earliest)]),
         operators=(operator, *sorted(others)),
         direction=earliest.direction,
         first_bad=first_bad,
         last_good=max(before, key=lambda build: (before[build], build)),
         changes=tuple(sorted(cluster, key=lambda change: change.series)),
         explains=tuple(sorted(explained, key=lambda change: change.series)),
-        scope=scope,
     )
 
 
@@ -220,7 +215,7 @@ def keep_decided(
             name
             for build in builds[group.first_bad :]
             for operator in group.operators
-            if (name := _name_group(operator, group.direction, build, group.scope)) in decided
+            if (name := _name_group(operator, group.direction, build)) in decided
         )
         found = next((name for name in earlier if name not in taken), None)
         if found is not None:
@@ -229,12 +224,17 @@ def keep_decided(
     return kept
 
 
-def _name_group(operator: str, direction: int, build: str, scope: str) -> str:
-    key = "\0".join([operator, str(direction), build, *filter(None, [scope])])
-    return hashlib.sha256(key.encode()).hexdigest()[:_ID_LETTERS]
+def _name_group(operator: str, direction: int, build: str) -> str:
+    return hash_id(operator, str(direction), build)
 
 
-def _number_repeated_ids(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:
+def hash_id(*parts: str) -> str:
+    """The id of a group by what tells it apart."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:_ID_LETTERS]
+
+
+def number_repeated_ids(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:
+    """The groups, with numbered ids where several would have the same."""
     seen: Counter[str] = Counter()
     numbered = []
     for group in groups:
