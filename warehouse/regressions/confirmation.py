@@ -15,7 +15,7 @@ from warehouse.regressions.history import SeriesHistory
 from warehouse.regressions.level_changes import LevelChange, compare_builds
 from warehouse.regressions.nightly import Rules
 from warehouse.regressions.states import StateCells, find_excess_spread
-from warehouse.statistics.arrays import Floats, Ints
+from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.device_states import NO_KERNEL
 from warehouse.statistics.rounding import log_change
 
@@ -57,6 +57,7 @@ def check_nights(
     """
     last = [nights[-1:] for nights in since]
     alone, both = (_compare(history, changes, each) for each in (last, since))
+    is_denied = _hear_witness(history, changes, since, both)
     answers = []
     for row, (change, nights) in enumerate(zip(changes, since, strict=True)):
         least = float(log_change(history.series.min_change[change.series]))
@@ -65,11 +66,33 @@ def check_nights(
         is_large = is_large and both.moved[row] >= max(least, rules.both_gate * error)
         if alone.p[row] > rules.confirm_p or min(alone.own[row], alone.moved[row]) < least / 2:
             answers.append(Answer.NO)
+        elif is_denied[row]:
+            answers.append(_wait(nights, rules))
         elif both.p[row] <= rules.both_p and is_large:
             answers.append(Answer.YES)
         else:
             answers.append(_wait(nights, rules))
     return answers
+
+
+def _hear_witness(
+    history: SeriesHistory,
+    changes: Sequence[LevelChange],
+    since: Sequence[Ints],
+    both: _Evidence,
+) -> Mask:
+    """Whether the reference build of all nights denies each change: it would show it, and does not.
+
+    It would if the change is larger than the error of values relative to the reference.
+    """
+    relative = [replace(change, is_residual=False) for change in changes]
+    found = compare_builds(history, [(c, c.base, n) for c, n in zip(relative, since, strict=True)])
+    way = np.array([change.direction for change in changes])
+    error = np.array([change.witness_error for change in changes])
+    count = np.array([len(nights) for nights in since])
+    is_able = both.moved > error / np.sqrt(count)  # never if there is no reference
+    is_denied: Mask = is_able & (found.shift * way < STILL_THERE * both.moved)
+    return is_denied
 
 
 def _errors(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -26,6 +27,8 @@ class LevelChange:
         is_loud: Whether the first hit was reported before it was confirmed.
         is_residual: Whether values without the states of the device decide.
         is_relative: Whether the values are relative to a reference build, otherwise.
+        witness_error: Error of a build by values relative to a reference build; infinite if it was
+            not recorded with the build and with the base.
         own_reaction: Factor of the state that is subtracted from those values.
         shift: Size of the change, a logarithm.
         errors: Errors of 1, 2, ... consecutive builds, as known at the suspicion.
@@ -57,6 +60,7 @@ class LevelChange:
     pool: int | None = None
     pool_shift: float = 0.0
     is_relative: bool = False
+    witness_error: float = math.inf
 
     @property
     def reaction(self) -> float:

@@ -179,6 +179,9 @@ class _Nights:
             state_error=float(night.base.state_error[series]),
             p_adjusted=float(night.p_adjusted[place]),
             is_relative=bool(night.base.is_relative[series] and not night.is_residual[series]),
+            witness_error=float(
+                night.base.raw_error[series] if night.base.is_relative[series] else np.inf
+            ),
         )
         self._suspects[series] = change
         self.changes.append(change)

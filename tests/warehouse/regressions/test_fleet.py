@@ -312,6 +312,24 @@ def test_a_reference_shows_that_a_whole_program_became_slower():
     assert replay(fleet(*without).history).changes == []
 
 
+@pytest.mark.parametrize("is_of_device", [True, False])
+def test_a_reference_denies_what_only_its_device_does(is_of_device):
+    """A long operator is interrupted from a night on: of the build alone, or on the device."""
+    rng = np.random.default_rng(10)
+    rows = []
+    for number in range(14):
+        for place in range(8):
+            known = {"event_name": f"native_call_{place}.out", "session": f"s{number}"}
+            slower = 0.2 * (place == 3 and number >= 11)
+            own, pinned = 5 + place + rng.normal(0, 0.01, (2, 10))
+            rows.append(fleet_row(f"b{number}", 13 - number, own + slower, **known))
+            rows.append(fleet_row("pin", None, pinned + slower * is_of_device, **known))
+    found = [each for each in replay(fleet(*rows).history).changes if each.confirmed is not None]
+    assert [each.first_bad for each in found] == ([] if is_of_device else [11])
+    without = [row for row in rows if row["distance"] is not None]
+    assert len(_list_changes(without)) == 1
+
+
 def test_a_head_without_values_has_a_night_without_data():
     found = fleet(fleet_row("old", 1, [1.0]), head="new")
     assert [night.build for night in found.nights] == ["old", "new"]
