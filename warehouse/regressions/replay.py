@@ -40,7 +40,6 @@ from warehouse.statistics.device_states import (
     group_median,
 )
 
-_LOOK_BACK = 3  # builds before a suspicion in which the change may have begun
 _NIGHTS_TO_BE_GONE = 2
 
 
@@ -235,7 +234,7 @@ class _Nights:
         splits = []
         for change in changes:
             known = np.union1d(change.base, self._nights_since(change.base[0], change, build))
-            earliest = max(change.suspected - _LOOK_BACK, int(change.base[1]) + 1)
+            earliest = self._earliest(change)
             splits += [
                 (change, known[known < start], known[known >= start])
                 for start in known[known >= earliest].tolist()
@@ -249,6 +248,15 @@ class _Nights:
                 change.first_bad, change.last_good = split[1], int(before[-1])
         for change in changes:
             change.base = change.base[change.base < change.first_bad]
+
+    def _earliest(self, change: LevelChange) -> int:
+        """The suspected night, or the first of those right before it with too few dumps to hit."""
+        earliest = change.suspected
+        for night in change.base[:1:-1].tolist():
+            if self.cells.dump_count[change.series, night] >= self._rules.least_dumps:
+                break
+            earliest = night
+        return earliest
 
     def _settle_open(self, build: int, there: Mask) -> set[int]:
         """End changes that are gone; returns the series that may be returning."""

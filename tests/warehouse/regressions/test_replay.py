@@ -266,3 +266,15 @@ def test_a_hit_is_told_although_the_share_of_slow_dumps_was_suspected_before():
     (change,) = replay(history([cells[:15]], kernel=[NO_KERNEL])).changes
     assert (change.first_bad, change.confirmed) == (13, 14)
     assert np.exp(change.shift) == pytest.approx(6, rel=0.1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_creep_of_less_than_the_smallest_change_a_night_is_found(seed):
+    """+1.5 % a night for six nights: no night is 3 % from the one before."""
+    creep = np.log(1.015) * np.clip(np.arange(BEFORE + 8) - BEFORE + 1, 0, 6)
+    cells = [nights(seed, creep.tolist()), *quiet(6, len(creep), seed=60 + 10 * seed)]
+    found = replay(history(cells)).changes
+    assert {(each.series, each.direction) for each in found} == {(0, 1)}
+    first = found[0]
+    assert first.confirmed is not None
+    assert BEFORE <= first.first_bad < first.confirmed <= BEFORE + 5
