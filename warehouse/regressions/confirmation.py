@@ -37,11 +37,13 @@ class _Evidence(NamedTuple):
         p: p of the test.
         moved: Distance of the nights from the base, by the values that decide.
         own: Distance of the nights from the base without the states of the device.
+        has_left: Whether the nights left the mode of nearly all of the base.
     """
 
     p: Floats
     moved: Floats
     own: Floats
+    has_left: Mask
 
 
 def check_nights(
@@ -62,11 +64,13 @@ def check_nights(
     for row, (change, nights) in enumerate(zip(changes, since, strict=True)):
         least = float(log_change(history.series.min_change[change.series]))
         error, error_of_state = _errors(history, states, change, nights)
+        if both.has_left[row]:  # other nights were there, too, but compared within their modes
+            error = max(error, change.night_spread)
         is_large = both.own[row] >= max(least, rules.both_gate * error_of_state)
         is_large = is_large and both.moved[row] >= max(least, rules.both_gate * error)
         if alone.p[row] > rules.confirm_p or min(alone.own[row], alone.moved[row]) < least / 2:
             answers.append(Answer.NO)
-        elif is_denied[row]:
+        elif is_denied[row] or (both.has_left[row] and len(nights) < MOST_NIGHTS_TOGETHER):
             answers.append(_wait(nights, rules))
         elif both.p[row] <= rules.both_p and is_large:
             answers.append(Answer.YES)
@@ -132,4 +136,4 @@ def _compare(
         compare_builds(history, [(c, c.base, n) for c, n in zip(each, nights, strict=True)])
         for each in (changes, residual_changes)
     )
-    return _Evidence(decisive.p, decisive.shift * way, residual.shift * way)
+    return _Evidence(decisive.p, decisive.shift * way, residual.shift * way, decisive.has_left)

@@ -32,6 +32,7 @@ class LevelChange:
         own_reaction: Factor of the state that is subtracted from those values.
         shift: Size of the change, a logarithm.
         errors: Errors of 1, 2, ... consecutive builds, as known at the suspicion.
+        night_spread: Usual distance of builds from the base in any mode.
         state_error: Squared error added by a state at distance 1 from the base's state.
         p_adjusted: p of the night of the suspicion, after Benjamini-Hochberg.
         confirmed: Build that confirmed the change; None while it is suspected.
@@ -61,6 +62,7 @@ class LevelChange:
     pool_shift: float = 0.0
     is_relative: bool = False
     witness_error: float = math.inf
+    night_spread: float = 0.0
 
     @property
     def reaction(self) -> float:

@@ -182,6 +182,7 @@ def judge_night(
     agrees = (p <= rules.q) & (own >= least)
     watched = (own >= least * rules.weak_change) & (decisive.p <= rules.weak_p)
     moved, error = np.abs(decisive.shift), base.error[tested]
+    error = np.where(decisive.has_left, np.fmax(error, base.night_spread[tested]), error)
     error_of_state = base.error_of_state[tested]
     hits, stands_out = (
         (moved > gate * error) & (beside > gate * error_of_state)

@@ -175,6 +175,7 @@ class _Nights:
             own_reaction=float(night.base.reaction[series]),
             shift=float(found.shift[place]),
             errors=errors,
+            night_spread=float(night.base.night_spread[series]),
             state_error=float(night.base.state_error[series]),
             p_adjusted=float(night.p_adjusted[place]),
             is_relative=bool(night.base.is_relative[series] and not night.is_residual[series]),

@@ -278,3 +278,23 @@ def test_a_creep_of_less_than_the_smallest_change_a_night_is_found(seed):
     first = found[0]
     assert first.confirmed is not None
     assert BEFORE <= first.first_bad < first.confirmed <= BEFORE + 5
+
+
+def _in_modes(slow):
+    """Nights of one series, of whose ten dumps so many run at the slower of two speeds."""
+    rng = np.random.default_rng(21)
+    return [LEVEL + 0.3 * (np.arange(10) < count) + rng.normal(0, 0.01, 10) for count in slow]
+
+
+def test_a_mode_that_other_nights_were_in_is_no_change():
+    before = [0, 1, 0, 9, 1, 0, 1, 0, 10, 0, 1, 0, 1, 0, 1, 0]
+    for nights_ in (2, 3, 4):
+        cells = [_in_modes([*before, *[9] * nights_])]
+        found = replay(history(cells, kernel=[NO_KERNEL])).changes
+        assert [each for each in found if each.confirmed is not None] == []
+
+
+def test_a_mode_that_no_night_was_in_is_confirmed_in_its_third_night():
+    before = [2, 1, 2, 1, 2, 2, 1, 2, 1, 2, 2, 1, 2, 1, 2, 2]
+    (change,) = replay(history([_in_modes([*before, *[10] * 4])], kernel=[NO_KERNEL])).changes
+    assert (change.first_bad, change.confirmed) == (16, 18)
