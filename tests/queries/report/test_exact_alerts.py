@@ -169,6 +169,7 @@ def test_few_bytes_more_do_not_fail_a_build(tmp_path):
     assert verdict_text(made) == "1 small change of 1 measure, nothing else confirmed"
     assert "no regressions, changes too small to act on: 1" in made.summary
     assert sort_groups(made.groups).small == made.groups
+    assert "<skipped" in render(made, "junit")
     more = _exact_report(tmp_path / "t", [(10_000, 500), (10_000, 500), (10_300, 500)])
     assert more.verdict == "regressions"
 
