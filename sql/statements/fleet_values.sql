@@ -10,15 +10,13 @@ WITH lineage AS (
 chosen AS (
     SELECT
         d.dump_id, d.device, d.pool, d.model, d.backend, d.ns_per_tick, l.distance, d.build,
-        coalesce(d.session, '') AS session, coalesce(d.pair, '') AS pair, d.captured_at
+        coalesce(d.session, '') AS session, coalesce(d.pair, '') AS pair,
+        min(d.captured_at) OVER (
+            PARTITION BY d.device, d.pool, d.model, d.backend, d.build, coalesce(d.session, '')
+        ) AS recorded_at
     FROM named_dumps AS d
     LEFT JOIN lineage AS l ON l.build = d.build
     WHERE l.build IS NOT NULL OR (d.build_role = 'reference' AND d.session IS NOT NULL)
-),
-sessions AS (
-    SELECT device, pool, model, backend, build, session, min(captured_at) AS recorded_at
-    FROM chosen
-    GROUP BY device, pool, model, backend, build, session
 ),
 series AS (
     SELECT
@@ -41,10 +39,7 @@ series AS (
 )
 SELECT
     o.device, o.pool, o.model, o.backend, o.run, o.event_name, o.delegate_id, o.ordinal, o.kind,
-    o.op_type, o.unit, r.distance, r.build, r.session, s.recorded_at, o.floor, o.half_tick,
+    o.op_type, o.unit, r.distance, r.build, r.session, r.recorded_at, o.floor, o.half_tick,
     o.dump_id AS dump, r.pair, o.log_value AS log
 FROM series AS o
 JOIN chosen AS r ON r.dump_id = o.dump_id
-JOIN sessions AS s
-    ON s.device = r.device AND s.pool IS NOT DISTINCT FROM r.pool AND s.model = r.model
-    AND s.backend IS NOT DISTINCT FROM r.backend AND s.build = r.build AND s.session = r.session

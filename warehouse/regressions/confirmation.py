@@ -89,13 +89,18 @@ def _hear_witness(
 
     It would if the change is larger than the error of values relative to the reference.
     """
-    relative = [replace(change, is_residual=False) for change in changes]
-    found = compare_builds(history, [(c, c.base, n) for c, n in zip(relative, since, strict=True)])
-    way = np.array([change.direction for change in changes])
     error = np.array([change.witness_error for change in changes])
     count = np.array([len(nights) for nights in since])
     is_able = both.moved > error / np.sqrt(count)  # never if there is no reference
-    is_denied: Mask = is_able & (found.shift * way < STILL_THERE * both.moved)
+    rows = np.flatnonzero(is_able)
+    is_denied: Mask = np.zeros(len(changes), bool)
+    relative = [replace(changes[row], is_residual=False) for row in rows.tolist()]
+    pairs = [
+        (each, each.base, since[row]) for each, row in zip(relative, rows.tolist(), strict=True)
+    ]
+    way = np.array([each.direction for each in relative], np.int64)
+    shown = compare_builds(history, pairs).shift * way
+    is_denied[rows] = shown < STILL_THERE * both.moved[rows]
     return is_denied
 
 
