@@ -19,7 +19,7 @@ from queries.report.members import describe_members, list_methods, method_level_
 from queries.report.night import HeadNight
 from queries.report.settings import Settings
 from queries.report.verdicts import State
-from warehouse.regressions.groups import ChangeGroup
+from warehouse.regressions.groups import ChangeGroup, number_builds
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.parts import find_edits
 from warehouse.regressions.series_values import CONTAINERS
@@ -73,7 +73,9 @@ def list_alerts(
     breakdowns: Breakdowns,
 ) -> list[Group]:
     """The groups that a report shows: open ones, and recent ends and improvements."""
-    lately = len(night.fleet.nights) - night.rules.base_builds
+    lately = last_night_before(
+        [recording.build for recording in night.fleet.nights], night.rules.base_builds
+    )
     shown = [
         group for group in night.groups if is_reported(group, find_state(night, group), lately)
     ]
@@ -126,6 +128,12 @@ def is_reported(group: ChangeGroup, state: State, lately: int) -> bool:
     is_over = all(build is not None and build <= lately for build in fixed)
     is_settled = group.direction < 0 or state in (State.ACCEPTED, State.MUTED)
     return not is_over and not (is_settled and group.first_bad <= lately)
+
+
+def last_night_before(builds: Sequence[str], count: int) -> int:
+    """The last night that is too old for a report of so many builds; -1 without one."""
+    number = number_builds(builds)
+    return sum(each <= number[-1] + 1 - count for each in number) - 1
 
 
 def find_state(night: HeadNight, group: ChangeGroup) -> State:

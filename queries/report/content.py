@@ -164,6 +164,11 @@ class Group(Part):
         default=False,
         description="Whether such a change, other than temperature, may explain every member.",
     )
+    is_small: bool = Field(
+        default=False,
+        description="Whether all members are numbers of bytes that changed by less than the "
+        "smallest change that counts.",
+    )
     commands: list[str] = Field(description="Commands that show the change again and bisect it.")
 
 

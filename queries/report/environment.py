@@ -18,7 +18,6 @@ from queries.report.content import EnvironmentChange
 from queries.report.parts import Row
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.queryable import Queryable
-from warehouse.regressions.fleet import FleetNight
 from warehouse.statistics.rounding import reaches
 
 _ATTRIBUTES = ("os", "os_version", "firmware", "governor", "threads")
@@ -50,6 +49,13 @@ class Family(NamedTuple):
         return " ".join(filter(None, self))
 
 
+class Recording(NamedTuple):
+    """A recording of a model: a build, and its session ('' if unstated)."""
+
+    build: str
+    session: str
+
+
 class Environments:
     """The environments of all recordings of a store."""
 
@@ -58,25 +64,25 @@ class Environments:
         self._store = store
 
     @cached_property
-    def _rows(self) -> Mapping[tuple[Family, FleetNight], list[Row]]:
+    def _rows(self) -> Mapping[tuple[Family, Recording], list[Row]]:
         """The stated attributes by recording; reference builds also under an empty build."""
-        rows: dict[tuple[Family, FleetNight], list[Row]] = defaultdict(list)
+        rows: dict[tuple[Family, Recording], list[Row]] = defaultdict(list)
         for row in self._store.sql(read_statement("recorded_environments")).to_pylist():
             family = Family.of(row)
-            rows[family, FleetNight(row["build"], row["session"])].append(row)
+            rows[family, Recording(row["build"], row["session"])].append(row)
             if row["build_role"] == "reference":
-                rows[family, FleetNight(_REFERENCE, row["session"])].append(row)
+                rows[family, Recording(_REFERENCE, row["session"])].append(row)
         return rows
 
-    def nights(self, family: Family, build: str) -> list[FleetNight]:
+    def nights(self, family: Family, build: str) -> list[Recording]:
         """The recordings of a build of a model."""
         return [night for own, night in self._rows if own == family and night.build == build]
 
     def changes(
         self,
         family: Family,
-        base: Collection[FleetNight],
-        head: Collection[FleetNight],
+        base: Collection[Recording],
+        head: Collection[Recording],
         *,
         has_reference: bool = False,
     ) -> list[EnvironmentChange]:
@@ -105,21 +111,21 @@ class Environments:
         ]
 
     def _values(
-        self, family: Family, nights: Iterable[FleetNight], name: str, *, has_reference: bool
+        self, family: Family, nights: Iterable[Recording], name: str, *, has_reference: bool
     ) -> set[str]:
         """Values of an attribute; a value shared with the session's reference does not count."""
         found = set()
         for night in nights:
             own = self._stated(family, night, name)
-            beside = self._stated(family, FleetNight(_REFERENCE, night.session), name)
+            beside = self._stated(family, Recording(_REFERENCE, night.session), name)
             found |= {_AS_REFERENCE} if has_reference and beside in (set(), own) else own
         return found
 
-    def _shown(self, family: Family, nights: Iterable[FleetNight], name: str) -> str:
+    def _shown(self, family: Family, nights: Iterable[Recording], name: str) -> str:
         values = sorted(set().union(*(self._stated(family, night, name) for night in nights)))
         return ", ".join([*values[:_SHOWN], *(["..."] if len(values) > _SHOWN else [])])
 
-    def _celsius(self, family: Family, nights: Iterable[FleetNight]) -> float | None:
+    def _celsius(self, family: Family, nights: Iterable[Recording]) -> float | None:
         rows = [row for night in nights for row in self._rows.get((family, night), [])]
         known = [row for row in rows if row["celsius"] is not None]
         degrees = np.repeat(
@@ -127,7 +133,7 @@ class Environments:
         )
         return float(np.median(degrees)) if len(known) else None
 
-    def _stated(self, family: Family, night: FleetNight, name: str) -> set[str]:
+    def _stated(self, family: Family, night: Recording, name: str) -> set[str]:
         rows = self._rows.get((family, night), [])
         return {row[name] for row in rows if row[name] is not None}
 

@@ -19,10 +19,11 @@ from queries.report.content import BuildPoint, EnvironmentChange, Group, Member
 from queries.report.environment import Environments, Family
 from queries.report.facts import measure_name
 from queries.report.night import HeadNight, leave_out_muted
+from queries.report.settings import Settings
 from warehouse.catalogue.queries import expand_statement
 from warehouse.queryable import Queryable
 from warehouse.regressions.exact_changes import ExactHistory, judge_exact
-from warehouse.regressions.groups import ChangeGroup, keep_decided
+from warehouse.regressions.groups import ChangeGroup
 from warehouse.regressions.level_changes import LevelChange
 
 # Fields of a member that apply only to noise, time and operators.
@@ -55,8 +56,7 @@ def judge_measures(store: Queryable, night: HeadNight) -> ExactNight:
         return night.settings.mute_reason(**names, event=event, on=night.day)
 
     families = [each.family for each in history.series]
-    found = keep_decided(history.groups, history.builds, night.decisions)
-    return ExactNight(history, *leave_out_muted(found, reason_of, families))
+    return ExactNight(history, *leave_out_muted(history.groups, reason_of, families))
 
 
 def without_exact(night: HeadNight, exact: ExactHistory) -> HeadNight:
@@ -103,10 +103,11 @@ def _describe(
     environments: Environments,
 ) -> Group:
     builds = history.builds
-    measured = [(history.of(change).measure, _member(history, change)) for change in group.changes]
+    still = [change for change in group.changes if change.fixed is None] or group.changes
+    measured = [(history.of(change).measure, _member(history, change)) for change in still]
     measured.sort(key=lambda pair: (group.operators.index(pair[0]), *_rank(pair[1])))
     members, measures = [member for _, member in measured], [name for name, _ in measured]
-    around = [_environment(history, change, environments) for change in group.changes]
+    around = [_environment(history, change, environments) for change in still]
     names = list(dict.fromkeys(measures))
     bad, good, first = builds[group.first_bad], builds[group.last_good], members[0]
     where = f" --device {quote(first.device or '')} --model {quote(first.model)}"
@@ -116,7 +117,15 @@ def _describe(
         *bisect_commands(night.head, group.id, commits.get(bad), commits.get(good)),
     ]
     evidence = Evidence(names, members, [], [], [], around, None, measures[0], commands)
-    return night_alert(night, group, builds, evidence)
+    alert = night_alert(night, group, builds, evidence)
+    is_small = all(_is_small(member, name, night.settings) for name, member in measured)
+    return alert.model_copy(update={"is_small": is_small})
+
+
+def _is_small(member: Member, measure: str, settings: Settings) -> bool:
+    """Whether a number of bytes changed by less than the smallest change that counts."""
+    least = settings.min_change(device=member.device or "", model=member.model, event=measure)
+    return member.unit == "bytes" and member.delta is not None and abs(member.delta) < least
 
 
 def _rank(member: Member) -> tuple[object, ...]:

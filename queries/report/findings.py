@@ -18,6 +18,7 @@ from queries.report.parts import ModelPart
 from queries.report.sensitivity import part_sensitivity, without_values
 from queries.report.verdicts import SeriesVerdict
 from warehouse.regressions.fleet import Fleet
+from warehouse.regressions.groups import number_builds
 from warehouse.regressions.history import find_families
 from warehouse.regressions.nightly import Rules, Status
 from warehouse.statistics.arrays import Floats, Mask
@@ -143,7 +144,8 @@ class _PartView:
         self.families = [self._families[number] for number in np.flatnonzero(self._heads).tolist()]
         used = self._family_there[self._heads][:, before].any(axis=0)
         self.before: set[int] = set(before[used].tolist())
-        self._lately = before[-night.rules.base_builds :]
+        number = np.array(number_builds([each.build for each in night.fleet.nights]))
+        self._lately = before[number[before] >= number[-1] - night.rules.base_builds]
 
     def count_verdicts(self) -> Counter[str]:
         """Numbers of operators by the night's verdict."""

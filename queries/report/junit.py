@@ -62,8 +62,8 @@ def _verdict(report: Report) -> ElementTree.Element:
 
 def _groups(report: Report) -> Iterator[ElementTree.Element]:
     parts = sort_groups(report.groups)
-    tags = zip(parts, ("failure", "skipped", "skipped", "system-out", "system-out"), strict=True)
-    for groups, tag in tags:
+    look, ignore = ("skipped",) * 3, ("system-out",) * 2
+    for groups, tag in zip(parts, ("failure", *look, *ignore), strict=True):
         for group in groups:
             name = f"{group.headline.operator} {group.id}"
             yield _case(group.direction, name, tag, line_text(group), *_details(group, report))

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from queries.report.content import BuildPoint, EnvironmentChange, Member
-from queries.report.environment import Environments, Family
+from queries.report.environment import Environments, Family, Recording
 from queries.report.figures import count_text
 from queries.report.night import SERIES, HeadNight
 from warehouse.regressions.history import SeriesHistory
-from warehouse.regressions.level_changes import LevelChange, compare_builds, compare_mode_shares
+from warehouse.regressions.level_changes import LevelChange, compare_builds
 from warehouse.regressions.series_values import COUNTED
 from warehouse.statistics.arrays import Ints
 from warehouse.statistics.two_samples import SampleComparison
@@ -37,9 +37,8 @@ def _describe(
     base = history.values_in(series, change.base)
     head = history.values_in(series, since[-1:])
     is_time = keys["unit"] == "ns" and keys["kind"] not in COUNTED
-    # The share of slow dumps moved, so there is no interval of a median.
-    has_interval = not math.isnan(figures.low[row]) and change.modes is None
-    delta = math.expm1(figures.shift[row] if change.modes is None else change.shift)
+    has_interval = not math.isnan(figures.low[row])
+    delta = math.expm1(figures.shift[row])
     # Of the mode and frame of the change, so that it leads from the base to the head.
     base_ns = float(np.exp(np.median(base))) if is_time else None
     head_ns = None if base_ns is None else base_ns * (1 + delta)
@@ -92,11 +91,18 @@ def changed_environment(
     environments: Environments, night: HeadNight, change: LevelChange
 ) -> list[EnvironmentChange]:
     """Changes of the environment between the dumps of a change and earlier ones."""
-    keys, nights = night.fleet.name(change.series), night.fleet.nights
+    fleet = night.fleet
+    keys, nights, sessions = fleet.name(change.series), fleet.nights, fleet.sessions
     since = np.setdiff1d(changed_nights(night, change), change.back)
-    base, head = ([nights[number] for number in each.tolist()] for each in (change.base, since))
     family = Family.of(keys)
-    has_reference = bool(night.fleet.has_reference[change.series])
+    base, head = (
+        [
+            Recording(nights[number].build, sessions.get((*family, number), ""))
+            for number in each.tolist()
+        ]
+        for each in (change.base, since)
+    )
+    has_reference = bool(fleet.has_reference[change.series])
     return environments.changes(family, base, head, has_reference=has_reference)
 
 
@@ -139,13 +145,11 @@ def _rule(
     ]
     if change.pool is not None:
         parts.append(_pool_text(night, change, change.pool))
-    if change.modes is not None:
-        parts.append(_share_text(night, change, since))
     if change.is_residual:
         parts.append("without the state of the device in each dump")
-    if is_centred and change.modes is None:
+    if is_centred:
         parts.append("modes of the process compared each with its own")
-    if night.fleet.has_reference[change.series]:
+    if change.is_relative:
         parts.append("relative to the reference build")
     if change.confirmed is not None:
         parts.append(f"confirmed by {night.fleet.nights[change.confirmed].build}")
@@ -159,8 +163,3 @@ def _pool_text(night: HeadNight, change: LevelChange, pool: int) -> str:
     shift = math.expm1(change.pool_shift)
     name = fleet.keys["pool"][pool].as_py()
     return f"shown by the {devices} devices of pool {name} together: {shift:+.1%}"
-
-
-def _share_text(night: HeadNight, change: LevelChange, since: Ints) -> str:
-    found = compare_mode_shares(night.fleet.history, change, since)
-    return f"slow in {found.head:.0%} of the dumps, in {found.base:.0%} before"

@@ -52,7 +52,7 @@ def nightly_report(
         ]
     )
     parts, found = sort_groups(groups), night.findings
-    opened = [*parts.failures, *parts.environment, *parts.suspects]
+    opened = [*parts.failures, *parts.environment, *parts.suspects, *parts.small]
     builds = [each.build for each in night.fleet.nights]
     bad = {group.first_bad for group in opened}
     base = found.base(builds, night.rules.base_builds, bad)
@@ -132,6 +132,7 @@ def _summary(
     moved = sum(shift.is_notable for shift in shifts)
     clauses = [
         what,
+        *([f"changes too small to act on: {len(parts.small)}"] if parts.small else []),
         f"improvements: {len(parts.improvements)}",
         f"series judged: {coverage.judged_count:,} of {coverage.series_count:,}",
         *([f"moved as a whole: {moved}"] if moved else []),

@@ -38,6 +38,7 @@ class Outline(NamedTuple):
     failures: list[Group]
     environment: list[Group]
     suspects: list[Group]
+    small: list[Group]
     improvements: list[Group]
     settled: list[Group]
 
@@ -55,7 +56,7 @@ def sections(report: Report) -> list[Section]:
     parts = sort_groups(report.groups)
     return [
         Section("Act now", parts.failures, "No regression is confirmed."),
-        Section("Look", [*parts.environment, *parts.suspects], ""),
+        Section("Look", [*parts.environment, *parts.suspects, *parts.small], ""),
         Section("Ignore", [*parts.improvements, *parts.settled], ""),
     ]
 
@@ -70,9 +71,10 @@ def sort_groups(groups: Sequence[Group]) -> Outline:
     """Sort groups by next step.
 
     Failures are confirmed regressions, except `environment`: those with another environment.
-    Suspects are new; settled ones are acknowledged, accepted or fixed.
+    Suspects are new; small ones are certain, but too small to act on; settled ones are
+    acknowledged, accepted or fixed.
     """
-    parts = Outline([], [], [], [], [])
+    parts = Outline([], [], [], [], [], [])
     for group in groups:
         if group.state.is_settled:
             parts.settled.append(group)
@@ -80,6 +82,8 @@ def sort_groups(groups: Sequence[Group]) -> Outline:
             parts.improvements.append(group)
         elif group.state == State.NEW:
             parts.suspects.append(group)
+        elif group.is_small:
+            parts.small.append(group)
         else:
             (parts.environment if group.is_of_environment else parts.failures).append(group)
     return parts
@@ -98,7 +102,7 @@ def find_verdict(
         Verdict.OVER_BUDGET: any(row.is_broken for row in budgets),
         Verdict.OTHER_ENVIRONMENT: parts.environment,
         Verdict.INCOMPLETE: any(row.is_expected for row in missing),
-        Verdict.SUSPECTS: parts.suspects,
+        Verdict.SUSPECTS: parts.suspects or parts.small,
         Verdict.BLIND: any(row.is_blind for row in judged),
         Verdict.KNOWN: judged and _list_known(parts),
         Verdict.CLEAR: judged,
@@ -118,13 +122,20 @@ def verdict_text(report: Report) -> str:
         Verdict.OTHER_ENVIRONMENT: f"{_count(parts.environment, 'regression')}, "
         "with another environment",
         Verdict.INCOMPLETE: f"Incomplete: {count_text(absent, 'expected recording')} missing",
-        Verdict.SUSPECTS: f"{_count(parts.suspects, 'suspect')}, nothing confirmed",
+        Verdict.SUSPECTS: _suspects_text(parts),
         Verdict.BLIND: f"Blind on {seen.share(seen.blind)}: {seen.limits}{known and f'. {known}'}",
         Verdict.KNOWN: f"Nothing new. {known}",
         Verdict.CLEAR: f"Nothing got slower{seen.reach}",
         Verdict.NOT_ENOUGH_DATA: join_first("Not enough data", report.coverage.too_few),
     }
     return texts[report.verdict]
+
+
+def _suspects_text(parts: Outline) -> str:
+    """The number of suspects, and that of changes too small to act on."""
+    counts = ((parts.suspects, "suspect"), (parts.small, "small change"))
+    texts = [_count(groups, noun) for groups, noun in counts if groups]
+    return f"{' and '.join(texts)}, nothing {'else ' if parts.small else ''}confirmed"
 
 
 def _list_known(parts: Outline) -> list[Group]:

@@ -36,7 +36,7 @@ class Verdict(StrEnum):
         *("incomplete", "🟡", "warn", "a recording that tracehouse.toml expects is missing", 5),
         False,
     )
-    SUSPECTS = "suspects", "🟡", "warn", "a regression is new"
+    SUSPECTS = "suspects", "🟡", "warn", "a regression is new, or small"
     BLIND = "blind", "🟡", "warn", "too large a change could hide", 0, False
     KNOWN = "known", "🔵", "soft", "a regression is acknowledged, accepted or muted"
     CLEAR = "clear", "🟢", "good", "none of the above"

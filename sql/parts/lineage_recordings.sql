@@ -10,13 +10,16 @@
 --                           null for a reference build.
 --   session      STRING     Session of the recording; '' if unknown.
 --   pair         STRING     Pair of dumps in the session; '' if none.
---   recorded_at  TIMESTAMP  Begin of the recording; null if unknown.
+--   recorded_at  TIMESTAMP  Begin of the recording on the device; null if unknown.
 SELECT
     d.dump_id, d.device, d.pool, d.model, d.backend, d.build, d.ns_per_tick,
     d.resolution_ticks * d.ns_per_tick AS step_ns, l.distance,
     coalesce(d.session, '') AS session, coalesce(d.pair, '') AS pair,
     min(CASE WHEN is_plausible(d.captured_at, d.ingested_at) THEN d.captured_at END)
-        OVER (PARTITION BY d.build, d.session) AS recorded_at
+        OVER (
+            PARTITION BY
+                d.device, d.pool, d.model, d.backend, d.build, coalesce(d.session, '')
+        ) AS recorded_at
 FROM named_dumps AS d
 LEFT JOIN (
     SELECT CAST(:head AS STRING) AS build, 0 AS distance

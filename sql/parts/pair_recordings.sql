@@ -36,6 +36,8 @@ SELECT
     END AS pool,
     model, backend, build, distance, coalesce(session, '') AS session,
     coalesce(pair, '') AS pair,
-    min(captured_at) OVER (PARTITION BY build, session) AS recorded_at
+    min(captured_at) OVER (
+        PARTITION BY device, model, backend, build, session
+    ) AS recorded_at
 FROM recorded
 WINDOW family AS (PARTITION BY device, model, backend)

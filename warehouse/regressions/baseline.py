@@ -35,7 +35,12 @@ class Base(NamedTuple):
         reaction: How far each series moves if the device's state moves by 1.
         state_error: Squared error added by a state at distance 1 from the base's state.
         dump_spread: Standard deviation of dumps within builds, without the states.
+        raw_spread: Root mean square distance of the builds' medians from the base, in any mode.
+        residual_spread: The same without the states of the device.
         is_split: Whether dumps fall into modes.
+        is_relative: Whether the night and its base were recorded with a reference build.
+        is_mixed: Whether only some of them were: raw values then say nothing.
+        is_witnessed: Whether the reference build shows a change that states of the device hide.
         raw_error: Usual distance of builds from their bases so far, by series and family.
         residual_error: The same without the states.
         moved: Distance of the night's state from the base's.
@@ -52,7 +57,12 @@ class Base(NamedTuple):
     reaction: Floats
     state_error: Floats
     dump_spread: Floats
+    raw_spread: Floats
+    residual_spread: Floats
     is_split: Mask
+    is_relative: Mask
+    is_mixed: Mask
+    is_witnessed: Mask
     raw_error: Floats
     residual_error: Floats
     moved: Floats
@@ -72,8 +82,14 @@ class Base(NamedTuple):
     def is_residual(self) -> Mask:
         """Whether values without the states decide: they vary less, or the base is small."""
         quieter = self.residual_error < _QUIETER * self.raw_error
-        is_residual: Mask = quieter | (self.builds < _BUILDS_TO_KNOW)
-        return is_residual
+        is_residual: Mask = quieter | (self.builds < _BUILDS_TO_KNOW) | self.is_mixed
+        return is_residual & ~self.is_witnessed
+
+    @property
+    def night_spread(self) -> Floats:
+        """Usual distance of builds from the base in any mode, by the values that decide."""
+        night_spread: Floats = np.where(self.is_residual, self.residual_spread, self.raw_spread)
+        return night_spread
 
     @property
     def error_of_state(self) -> Floats:
@@ -104,6 +120,7 @@ class Bases:
         self._has_dumps = np.ascontiguousarray(cells.dump_count.T > 0)
         self._median = np.ascontiguousarray(cells.median.T)
         self._is_split = np.ascontiguousarray(cells.is_split.T)
+        self._is_relative = np.ascontiguousarray(cells.is_relative.T)
         self._states = states
         self._usable = self._has_dumps.copy()
         self._chosen = np.full((most_builds, self._usable.shape[1]), NO_BUILD)
@@ -133,18 +150,27 @@ class Bases:
             state, value = moments[1] / moments[0], moments[3] / moments[0]
         reaction, doubt = find_reaction(moments, state, builds)
         unknown = np.full(len(builds), np.nan)
+        medians, residuals = read(self._median), value - reaction * state
+        relative = read(self._is_relative, 0).sum(axis=0)
+        if build < len(self._is_relative):
+            relative += self._is_relative[build]
         return Base(
             chosen,
             builds,
             moments[0].sum(axis=0).astype(np.int64),
-            _median(read(self._median)),
-            _median(value - reaction * state),
+            _median(medians),
+            _median(residuals),
             row_mean(np.ascontiguousarray(value.T)),
             row_mean(np.ascontiguousarray(state.T)),
             reaction,
             doubt,
             _median(read(self._states.spread)),
+            _spread(medians),
+            _spread(residuals),
             read(self._is_split, 0).sum(axis=0) > _SPLIT_SHARE * builds,
+            is_relative=relative > builds,
+            is_mixed=(relative > 0) & (relative <= builds),
+            is_witnessed=np.zeros(len(builds), bool),
             raw_error=unknown,
             residual_error=unknown,
             moved=np.zeros(len(builds)),
@@ -166,3 +192,8 @@ class Bases:
 
 def _median(values: Floats) -> Floats:
     return row_median(np.ascontiguousarray(values.T))
+
+
+def _spread(values: Floats) -> Floats:
+    distance = np.ascontiguousarray((values - _median(values)).T)
+    return np.sqrt(row_mean(distance**2))

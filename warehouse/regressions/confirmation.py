@@ -12,16 +12,14 @@ import numpy as np
 
 from warehouse.regressions.errors import MOST_NIGHTS_TOGETHER
 from warehouse.regressions.history import SeriesHistory
-from warehouse.regressions.level_changes import LevelChange, compare_builds, compare_mode_shares
-from warehouse.regressions.mode_shares import CONFIRMED_P
+from warehouse.regressions.level_changes import LevelChange, compare_builds
 from warehouse.regressions.nightly import Rules
 from warehouse.regressions.states import StateCells, find_excess_spread
-from warehouse.statistics.arrays import Floats, Ints
+from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.device_states import NO_KERNEL
 from warehouse.statistics.rounding import log_change
 
 STILL_THERE = 0.5  # share of a change below which a night is nearer to the old level
-_FEWEST_NIGHTS_OF_SHARES = 3  # because modes occur in clusters
 
 
 class Answer(enum.Enum):
@@ -39,11 +37,13 @@ class _Evidence(NamedTuple):
         p: p of the test.
         moved: Distance of the nights from the base, by the values that decide.
         own: Distance of the nights from the base without the states of the device.
+        has_left: Whether the nights left the mode of nearly all of the base.
     """
 
     p: Floats
     moved: Floats
     own: Floats
+    has_left: Mask
 
 
 def check_nights(
@@ -59,22 +59,49 @@ def check_nights(
     """
     last = [nights[-1:] for nights in since]
     alone, both = (_compare(history, changes, each) for each in (last, since))
+    is_denied = _hear_witness(history, changes, since, both)
     answers = []
     for row, (change, nights) in enumerate(zip(changes, since, strict=True)):
         least = float(log_change(history.series.min_change[change.series]))
-        if change.modes is not None:
-            answers.append(_check_share(history, change, nights, least, rules))
-            continue
         error, error_of_state = _errors(history, states, change, nights)
+        if both.has_left[row]:  # other nights were there, too, but compared within their modes
+            error = max(error, change.night_spread)
         is_large = both.own[row] >= max(least, rules.both_gate * error_of_state)
         is_large = is_large and both.moved[row] >= max(least, rules.both_gate * error)
         if alone.p[row] > rules.confirm_p or min(alone.own[row], alone.moved[row]) < least / 2:
             answers.append(Answer.NO)
+        elif is_denied[row] or (both.has_left[row] and len(nights) < MOST_NIGHTS_TOGETHER):
+            answers.append(_wait(nights, rules))
         elif both.p[row] <= rules.both_p and is_large:
             answers.append(Answer.YES)
         else:
             answers.append(_wait(nights, rules))
     return answers
+
+
+def _hear_witness(
+    history: SeriesHistory,
+    changes: Sequence[LevelChange],
+    since: Sequence[Ints],
+    both: _Evidence,
+) -> Mask:
+    """Whether the reference build of all nights denies each change: it would show it, and does not.
+
+    It would if the change is larger than the error of values relative to the reference.
+    """
+    error = np.array([change.witness_error for change in changes])
+    count = np.array([len(nights) for nights in since])
+    is_able = both.moved > error / np.sqrt(count)  # never if there is no reference
+    rows = np.flatnonzero(is_able)
+    is_denied: Mask = np.zeros(len(changes), bool)
+    relative = [replace(changes[row], is_residual=False) for row in rows.tolist()]
+    pairs = [
+        (each, each.base, since[row]) for each, row in zip(relative, rows.tolist(), strict=True)
+    ]
+    way = np.array([each.direction for each in relative], np.int64)
+    shown = compare_builds(history, pairs).shift * way
+    is_denied[rows] = shown < STILL_THERE * both.moved[rows]
+    return is_denied
 
 
 def _errors(
@@ -90,7 +117,7 @@ def _errors(
     error = change.errors[min(len(nights), MOST_NIGHTS_TOGETHER) - 1]
     if change.is_residual:
         return excess_spread * math.hypot(error, error_of_state), error_of_state
-    has_likes = history.series.kernel[change.series] != NO_KERNEL
+    has_likes = history.series.kernel[change.series] != NO_KERNEL and not change.is_relative
     is_limited = has_likes and math.isfinite(error_of_state)
     return excess_spread * error, error_of_state if is_limited else 0.0
 
@@ -106,7 +133,7 @@ def _compare(
     way = np.array([change.direction for change in changes], np.int64)
     residual_changes = [
         replace(change, is_residual=True)
-        if history.series.kernel[change.series] != NO_KERNEL
+        if history.series.kernel[change.series] != NO_KERNEL and not change.is_relative
         else change
         for change in changes
     ]
@@ -114,18 +141,4 @@ def _compare(
         compare_builds(history, [(c, c.base, n) for c, n in zip(each, nights, strict=True)])
         for each in (changes, residual_changes)
     )
-    return _Evidence(decisive.p, decisive.shift * way, residual.shift * way)
-
-
-def _check_share(
-    history: SeriesHistory, change: LevelChange, nights: Ints, least: float, rules: Rules
-) -> Answer:
-    """Whether the share of slow dumps moved in all nights since, and in the last one alone."""
-    found = compare_mode_shares(history, change, nights)
-    moved = found.moved * change.direction
-    lasting = (found.last - found.base) / (found.head - found.base) if moved > 0 else 0
-    if lasting < STILL_THERE:
-        return Answer.NO
-    if len(nights) >= _FEWEST_NIGHTS_OF_SHARES and found.p <= CONFIRMED_P and moved >= least:
-        return Answer.YES
-    return _wait(nights, rules)
+    return _Evidence(decisive.p, decisive.shift * way, residual.shift * way, decisive.has_left)

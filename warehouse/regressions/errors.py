@@ -10,6 +10,7 @@ import numpy as np
 
 from warehouse.regressions.baseline import Base
 from warehouse.statistics.arrays import Floats, Ints
+from warehouse.statistics.device_states import LEAST_SPREAD
 from warehouse.statistics.runs import places_in_runs
 from warehouse.statistics.two_samples import row_median
 
@@ -22,8 +23,6 @@ _RARE_SHARE = 0.1  # share of nights: if more errors exceed the limit, they are 
 _FAR = 0.05  # distance of a state from the base's beyond which errors may be larger
 _USUAL_SLOPE = 0.05  # of errors over that distance, before the family's own slope is known
 _SLOPE_NIGHTS = 2  # weight of the usual slope, in nights of a family
-_LARGEST = 0.3  # largest error that counts for the slope
-_LEAST = 0.01  # smallest assumed error where the state is near
 _DOUBT = 5.5  # with n nights, including the family's, the size is larger by this share over n
 
 
@@ -127,7 +126,7 @@ class Errors:
 def _find_state_error(family: Ints, errors: Floats, moved: Floats) -> tuple[Floats, Floats]:
     """For each family: the error where the state is near, and its growth with the distance."""
     known = ~np.isnan(errors)
-    errors = np.where(known, np.minimum(errors, _LARGEST), 0.0)
+    errors = np.where(known, errors, 0.0)
     is_far = known & (moved > _FAR)
     is_near = known & ~is_far
     near, near_error, far, far_error, distance = (
@@ -139,7 +138,7 @@ def _find_state_error(family: Ints, errors: Floats, moved: Floats) -> tuple[Floa
         slope = np.nan_to_num(np.maximum(far_error - steady * far, 0) / distance)
     nights = far / np.maximum(np.bincount(family), 1)
     slope = (slope * nights + _USUAL_SLOPE * _SLOPE_NIGHTS) / (nights + _SLOPE_NIGHTS)
-    return np.fmax(steady, _LEAST), slope
+    return np.fmax(steady, LEAST_SPREAD), slope
 
 
 def _state_error_ratio(steady: Floats, slope: Floats, moved: Floats) -> Floats:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
+from warehouse.regressions.groups import ChangeGroup, hash_id, number_repeated_ids
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.series_values import number_rows
 
@@ -125,19 +125,44 @@ def judge_exact(rows: pa.Table, head: str, base_builds: int) -> ExactHistory:
         )
     ]
     changes = _without_calls(changes, series)
-    families: dict[_Family, int] = {}
-    places = [
-        SeriesPlace(
-            families.setdefault(each.family, len(families)),
-            each.model,
-            each.measure,
-            level=0,
-            scope=each.model,  # no cause is common to models: each is accepted by itself
-        )
-        for each in series
-    ]
-    groups = group_changes(changes, places, builds)
+    groups = _group_changes(changes, series)
     return ExactHistory(builds, tuple(series), tuple(changes), tuple(groups))
+
+
+def _group_changes(
+    changes: Sequence[LevelChange], series: Sequence[ExactSeries]
+) -> list[ChangeGroup]:
+    """The changes of each model in groups that one build between good and bad may have caused."""
+    clusters: dict[tuple[str, int], list[list[LevelChange]]] = defaultdict(list)
+    for change in sorted(changes, key=lambda change: (change.first_bad, change.series)):
+        own = clusters[series[change.series].model, change.direction]
+        if not own or change.last_good >= own[-1][0].first_bad:
+            own.append([])
+        own[-1].append(change)
+    groups = [_make_group(each, series) for own in clusters.values() for each in own]
+    groups.sort(key=lambda group: (group.first_bad, group.operators, group.direction))
+    return number_repeated_ids(groups)
+
+
+def _make_group(cluster: Sequence[LevelChange], series: Sequence[ExactSeries]) -> ChangeGroup:
+    """A group whose id names its measures and their new values.
+
+    So a decision holds for these alone: a measure that joins later is a group without a decision.
+    """
+    changes = tuple(sorted(cluster, key=lambda change: change.series))
+    names = [
+        (*series[each.series].key, series[each.series].value(each.first_bad)) for each in changes
+    ]
+    direction = changes[0].direction
+    return ChangeGroup(
+        id=hash_id(str(direction), *sorted(map(str, names))),
+        operators=tuple(sorted({series[each.series].measure for each in changes})),
+        direction=direction,
+        first_bad=cluster[0].first_bad,
+        last_good=max(change.last_good for change in changes),
+        changes=changes,
+        explains=(),
+    )
 
 
 def _without_constants(rows: pa.Table) -> pa.Table:

@@ -1,8 +1,11 @@
 """Data of a build and of earlier builds, arranged to be judged night by night.
 
-A night is a recording of a build. Another session of the same build is another night, which can
-confirm the first. If a reference build was recorded in the same sessions, values are relative to
-it, which cancels effects of the device on both.
+A night is a recording of a build at a place: a model and backend on a device. Another session of
+the same build there is another night, which can confirm the first. Sessions are numbered at each
+place by itself, because recorders may name them as they like; the last session of each place is in
+the last night of the build. If a reference build was recorded in the same sessions, it is a second
+witness of what the device did: values are relative to it unless the state of the device in their
+own dumps is subtracted.
 """
 
 from __future__ import annotations
@@ -20,8 +23,10 @@ from warehouse.regressions.pools import add_pools
 from warehouse.regressions.series_values import (
     CONTAINERS,
     MEASURES,
+    PLACE,
     RECORDING,
     SeriesValues,
+    decode_texts,
     group_rows,
     list_recordings,
     number_families,
@@ -30,13 +35,17 @@ from warehouse.regressions.series_values import (
 )
 from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.device_states import DELEGATE, KERNELS, NO_KERNEL, NO_UNIT
+from warehouse.statistics.runs import rank_in_groups
 
 
 class FleetNight(NamedTuple):
-    """One night: a build, and its session ('' if unstated)."""
+    """One night: a build, and how many sessions a place with all of them recorded afterwards."""
 
     build: str
-    session: str
+    later: int
+
+
+SessionKey = tuple[str, str, str | None, int]
 
 
 class Fleet(NamedTuple):
@@ -44,6 +53,7 @@ class Fleet(NamedTuple):
 
     Attributes:
         nights: The nights, oldest first, the head's last.
+        sessions: Stated names of sessions, by device, model, backend and number of the night.
         keys: A row per series: device, pool, model, backend, unit, run, event_name,
             delegate_id, ordinal, kind, op_type.
         operators: Operator type of each series; of what is no operator, its name.
@@ -53,6 +63,7 @@ class Fleet(NamedTuple):
     """
 
     nights: tuple[FleetNight, ...]
+    sessions: dict[SessionKey, str]
     keys: pa.Table
     operators: tuple[str, ...]
     history: SeriesHistory
@@ -91,8 +102,8 @@ def build_fleet(
         nights: Nights of the whole fleet, if these rows are only a part of it.
     """
     nights = nights or order_nights(rows, head)
-    night_of = _number_nights(rows, nights)
-    own = number_series(cancel_partners(rows, night_of), night_of)
+    night_of, sessions = _number_nights(rows, nights)
+    own = number_series(*cancel_partners(rows, night_of), night_of)
     values, pool = add_pools(own, _number_kernels(own))
     family = number_families(values.keys)
     kernel = _number_kernels(values)
@@ -100,45 +111,78 @@ def build_fleet(
         family, kernel, values.floor, values.half_tick, min_change(values.keys), _find_units(values)
     )
     cell = values.series * len(nights) + values.night
-    history = lay_out(series, len(nights), cell, values.size, values.logs, values.dump)
+    history = lay_out(
+        series, len(nights), cell, values.size, values.logs, values.dump, values.reference
+    )
     operators = tuple(values.keys["op_type"].to_pylist())
-    return Fleet(nights, values.keys, operators, history, values.has_reference, pool)
+    return Fleet(nights, sessions, values.keys, operators, history, values.has_reference, pool)
 
 
 def _number_kernels(values: SeriesValues) -> Ints:
-    """A number for each operator type; NO_KERNEL for other series, and with a reference build."""
+    """A number for each operator type; NO_KERNEL for other series."""
     numbers, _ = number_rows(values.keys.select(["op_type"]))
     has_no_vote = pa.array(sorted(CONTAINERS | MEASURES))
     is_container = pc.is_in(values.keys["kind"], has_no_vote).to_numpy()
-    return np.where(is_container | values.has_reference, NO_KERNEL, numbers)
+    return np.where(is_container, NO_KERNEL, numbers)
 
 
 def _find_units(values: SeriesValues) -> Ints:
-    """The unit that runs each operator; NO_UNIT for pools, and with a reference build."""
+    """The unit that runs each operator; NO_UNIT for pools."""
     kind = values.keys["kind"]
     is_delegate = pc.is_in(kind, pa.array(["delegate_op", "delegate_call"])).to_numpy()
     is_pool = pc.is_null(values.keys["device"]).to_numpy()
     unit = np.where(is_delegate, DELEGATE, KERNELS)
-    return np.where(is_pool | values.has_reference, NO_UNIT, unit)
+    return np.where(is_pool, NO_UNIT, unit)
 
 
 def order_nights(rows: pa.Table, head: str) -> tuple[FleetNight, ...]:
     """The nights of rows, oldest first; the head always has a night."""
-    found = list_recordings(rows)
-    own = zip(*(found[name].to_pylist() for name in RECORDING), strict=True)
-    places = sorted(
-        (row for row in own if row[0] is not None),
-        key=lambda row: (-row[0], row[3] is None, row[3] or 0, row[2]),
+    recordings = list_recordings(rows)
+    distance, later = recordings["distance"].to_pylist(), _count_later(recordings).tolist()
+    most: dict[tuple[int, str], int] = {}
+    for back, build, count in zip(distance, recordings["build"].to_pylist(), later, strict=True):
+        if back is not None:
+            most[back, build] = max(count, most.get((back, build), 0))
+    nights = tuple(
+        FleetNight(build, count)
+        for (_, build), sessions in sorted(most.items(), reverse=True)
+        for count in range(sessions, -1, -1)
     )
-    nights = tuple(FleetNight(build, session) for _, build, session, _ in places)
     if head not in {night.build for night in nights}:
-        nights = (*nights, FleetNight(head, ""))
+        nights = (*nights, FleetNight(head, 0))
     return nights
 
 
-def _number_nights(rows: pa.Table, nights: tuple[FleetNight, ...]) -> Ints:
+def _number_nights(
+    rows: pa.Table, nights: tuple[FleetNight, ...]
+) -> tuple[Ints, dict[SessionKey, str]]:
+    """The night of each row, -1 for reference builds; and the stated sessions of the nights."""
     numbers = {night: number for number, night in enumerate(nights)}
-    number, first = group_rows(rows.select(["build", "session"]))
-    named = rows.select(["build", "session"]).take(pa.array(first)).to_pylist()
-    of_pair = [numbers.get(FleetNight(**pair), -1) for pair in named]
-    return np.array(of_pair, np.int64)[number]
+    number, first = group_rows(rows.select([*PLACE, *RECORDING]))
+    recordings = decode_texts(rows.select([*PLACE, *RECORDING]).take(pa.array(first)))
+    names = (recordings[name].to_pylist() for name in ("device", "model", "backend", "session"))
+    builds, later = recordings["build"].to_pylist(), _count_later(recordings).tolist()
+    found = [numbers.get(FleetNight(*night), -1) for night in zip(builds, later, strict=True)]
+    sessions = {
+        (device, model, backend, night): session
+        for device, model, backend, session, night in zip(*names, found, strict=True)
+        if session and night >= 0
+    }
+    return np.array(found, np.int64)[number], sessions
+
+
+def _count_later(recordings: pa.Table) -> Ints:
+    """The number of later sessions of each recording's build at its place.
+
+    Sessions without a time are the last ones, those of the same time are ordered by name.
+    """
+    count = np.zeros(len(recordings), np.int64)
+    place, _ = group_rows(recordings.select([*PLACE, "build"]))
+    repeated = np.flatnonzero(np.bincount(place)[place] > 1)
+    if len(repeated):
+        own = recordings.take(pa.array(repeated))
+        keys = [("recorded_at", "ascending"), ("session", "ascending")]
+        rank = np.empty(len(own), np.int64)
+        rank[pc.sort_indices(own, sort_keys=keys).to_numpy()] = np.arange(len(own))
+        count[repeated] = rank_in_groups(place[repeated], -rank)
+    return count

@@ -31,14 +31,12 @@ class SeriesPlace(NamedTuple):
         model: Name of the model.
         operator: Operator type, or name of what is no operator.
         level: 0 for an operator, and more for each level of what contains it.
-        scope: Changes of different scopes are never of one group.
     """
 
     family: int
     model: str
     operator: str
     level: int
-    scope: str = ""
 
 
 class ChangeGroup(NamedTuple):
@@ -49,11 +47,10 @@ class ChangeGroup(NamedTuple):
             join; if two groups merge, the older id stays; see also `keep_decided`.
         operators: Operator types that changed, that of the first member first.
         direction: 1 for slower, -1 for faster.
-        first_bad: Build at which most members begin.
-        last_good: Last earlier build that most members have.
+        first_bad: First night of the build at which most members begin.
+        last_good: Last earlier night that most members have.
         changes: Changes of operators, in order of their series.
         explains: Changes of containers that moved with the operators.
-        scope: The scope of all of them.
     """
 
     id: str
@@ -63,7 +60,6 @@ class ChangeGroup(NamedTuple):
     last_good: int
     changes: tuple[LevelChange, ...]
     explains: tuple[LevelChange, ...]
-    scope: str = ""
 
 
 TypeIn = Callable[[int, str], str]  # type of a series' operator in the program of a build
@@ -77,10 +73,12 @@ def group_changes(
 ) -> list[ChangeGroup]:
     """Changes grouped by cause, by first bad build, operator types and direction.
 
-    An id is made from the operator's type in the build that was reported first, which stays the
-    same if a later build renames the operator; by default, all builds name it as its place does.
+    `builds` names the build of each night. An id is made from the operator's type in the build that
+    was reported first, which stays the same if a later build renames the operator; by default, all
+    builds name it as its place does.
     """
     name_type = type_in or (lambda series, _: places[series].operator)
+    number = number_builds(builds)
     clusters: list[list[LevelChange]] = []
     explained: dict[int, list[LevelChange]] = defaultdict(list)
     for level in sorted({places[change.series].level for change in changes}):
@@ -88,18 +86,28 @@ def group_changes(
         for change in changes:
             if places[change.series].level != level:
                 continue
-            numbers = _explaining(change, clusters, places) if level else []
-            for number in numbers:
-                explained[number].append(change)
-            if not numbers:
+            causes = _explaining(change, clusters, places, number) if level else []
+            for cause in causes:
+                explained[cause].append(change)
+            if not causes:
                 alone.append(change)
-        clusters += _cluster(alone, places)
+        clusters += _cluster(alone, places, number)
     groups = [
-        _make_group(cluster, explained[number], places, builds, name_type)
-        for number, cluster in enumerate(clusters)
+        _make_group(cluster, explained[cause], places, builds, name_type)
+        for cause, cluster in enumerate(clusters)
     ]
     groups.sort(key=lambda group: (group.first_bad, group.operators, group.direction))
-    return _number_repeated_ids(groups)
+    return number_repeated_ids(groups)
+
+
+def number_builds(builds: Sequence[str]) -> list[int]:
+    """The number of each night's build; `builds` names them night by night.
+
+    >>> number_builds(["b1", "b2", "b2", "b3"])
+    [0, 1, 1, 2]
+    """
+    numbers = {build: number for number, build in enumerate(dict.fromkeys(builds))}
+    return [numbers[build] for build in builds]
 
 
 def first_reported_in(change: LevelChange) -> int:
@@ -110,33 +118,33 @@ def first_reported_in(change: LevelChange) -> int:
 
 
 def _cluster(
-    changes: Sequence[LevelChange], places: Sequence[SeriesPlace]
+    changes: Sequence[LevelChange], places: Sequence[SeriesPlace], number: Sequence[int]
 ) -> list[list[LevelChange]]:
     """The changes of one cause, each in order of its first bad build."""
-    by_key: dict[tuple[str, int, str], list[LevelChange]] = defaultdict(list)
+    by_key: dict[tuple[str, int], list[LevelChange]] = defaultdict(list)
     for change in changes:
         place = places[change.series]
-        by_key[place.operator, change.direction, place.scope].append(change)
+        by_key[place.operator, change.direction].append(change)
     clusters: list[list[LevelChange]] = []
     for key in sorted(by_key):
         ordered = sorted(by_key[key], key=lambda change: (change.first_bad, change.series))
         cluster = [ordered[0]]
         for change in ordered[1:]:
-            if change.first_bad - cluster[0].first_bad > NEIGHBOURS:
+            if number[change.first_bad] - number[cluster[0].first_bad] > NEIGHBOURS:
                 clusters.append(cluster)
                 cluster = []
             cluster.append(change)
         clusters.append(cluster)
-    return _join(clusters, places)
+    return _join(clusters, places, number)
 
 
 def _join(
-    clusters: Sequence[list[LevelChange]], places: Sequence[SeriesPlace]
+    clusters: Sequence[list[LevelChange]], places: Sequence[SeriesPlace], number: Sequence[int]
 ) -> list[list[LevelChange]]:
     """Clusters joined if they begin at the same build and share a model, directly or by a chain."""
     joined: list[tuple[set[tuple[str, int, int]], list[LevelChange]]] = []
     for cluster in clusters:
-        first_bad = _first_bad(cluster)
+        first_bad = number[_first_bad(cluster, number)]
         keys = {(places[each.series].model, each.direction, first_bad) for each in cluster}
         own = [each for each in joined if not keys.isdisjoint(each[0])]
         joined = [each for each in joined if keys.isdisjoint(each[0])]
@@ -145,23 +153,27 @@ def _join(
     return [cluster for _, cluster in joined]
 
 
-def _first_bad(cluster: Sequence[LevelChange]) -> int:
-    """The build at which most of a cluster begins; the earliest if several."""
-    begins = Counter(change.first_bad for change in cluster)
-    return max(begins, key=lambda build: (begins[build], -build))
+def _first_bad(cluster: Sequence[LevelChange], number: Sequence[int]) -> int:
+    """The first night of the build at which most of a cluster begins; the earliest if several."""
+    begins = Counter(number[change.first_bad] for change in cluster)
+    most = max(begins, key=lambda build: (begins[build], -build))
+    return min(change.first_bad for change in cluster if number[change.first_bad] == most)
 
 
 def _explaining(
-    change: LevelChange, clusters: Sequence[list[LevelChange]], places: Sequence[SeriesPlace]
+    change: LevelChange,
+    clusters: Sequence[list[LevelChange]],
+    places: Sequence[SeriesPlace],
+    number: Sequence[int],
 ) -> list[int]:
     family = places[change.series].family
     return [
-        number
-        for number, cluster in enumerate(clusters)
+        cause
+        for cause, cluster in enumerate(clusters)
         if any(
             places[other.series].family == family
             and other.direction == change.direction
-            and abs(other.first_bad - change.first_bad) <= NEIGHBOURS
+            and abs(number[other.first_bad] - number[change.first_bad]) <= NEIGHBOURS
             for other in cluster
         )
     ]
@@ -174,23 +186,25 @@ def _make_group(
     builds: Sequence[str],
     type_in: TypeIn,
 ) -> ChangeGroup:
-    first_bad = _first_bad(cluster)
-    before = Counter(change.last_good for change in cluster if change.first_bad == first_bad)
+    number = number_builds(builds)
+    first_bad = _first_bad(cluster, number)
+    before = Counter(
+        change.last_good for change in cluster if number[change.first_bad] == number[first_bad]
+    )
     earliest = min(
         cluster, key=lambda each: (first_reported_in(each), places[each.series].operator)
     )
-    operator, scope = places[earliest.series].operator, places[earliest.series].scope
+    operator = places[earliest.series].operator
     others = {places[change.series].operator for change in cluster} - {operator}
     reported = builds[first_reported_in(earliest)]
     return ChangeGroup(
-        id=_name_group(type_in(earliest.series, reported), earliest.direction, reported, scope),
+        id=_name_group(type_in(earliest.series, reported), earliest.direction, reported),
         operators=(operator, *sorted(others)),
         direction=earliest.direction,
         first_bad=first_bad,
         last_good=max(before, key=lambda build: (before[build], build)),
         changes=tuple(sorted(cluster, key=lambda change: change.series)),
         explains=tuple(sorted(explained, key=lambda change: change.series)),
-        scope=scope,
     )
 
 
@@ -215,7 +229,7 @@ def keep_decided(
             name
             for build in builds[group.first_bad :]
             for operator in _types_in(group, build, type_in)
-            if (name := _name_group(operator, group.direction, build, group.scope)) in decided
+            if (name := _name_group(operator, group.direction, build)) in decided
         )
         found = next((name for name in earlier if name not in taken), None)
         if found is not None:
@@ -230,12 +244,17 @@ def _types_in(group: ChangeGroup, build: str, type_in: TypeIn | None) -> Iterabl
     return dict.fromkeys(type_in(change.series, build) for change in group.changes)
 
 
-def _name_group(operator: str, direction: int, build: str, scope: str) -> str:
-    key = "\0".join([operator, str(direction), build, *filter(None, [scope])])
-    return hashlib.sha256(key.encode()).hexdigest()[:_ID_LETTERS]
+def _name_group(operator: str, direction: int, build: str) -> str:
+    return hash_id(operator, str(direction), build)
 
 
-def _number_repeated_ids(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:
+def hash_id(*parts: str) -> str:
+    """The id of a group by what tells it apart."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:_ID_LETTERS]
+
+
+def number_repeated_ids(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:
+    """The groups, with numbered ids where several would have the same."""
     seen: Counter[str] = Counter()
     numbered = []
     for group in groups:

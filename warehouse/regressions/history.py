@@ -48,6 +48,8 @@ class SeriesHistory(NamedTuple):
         values: The values; those of one cell (a series and a build) are adjacent.
         states: State of the device in the dump of each value; 0 if unknown, and in builds that are
             not judged yet.
+        reference: What was subtracted from each value for a reference build; NaN without one, and 0
+            once the state of the dump turned out to be unknown.
         dump: Number of the dump of each value.
         start: Where the values of each cell begin; shape (series * builds + 1,).
     """
@@ -56,6 +58,7 @@ class SeriesHistory(NamedTuple):
     build_count: int
     values: Floats
     states: Floats
+    reference: Floats
     dump: Ints
     start: Ints
 
@@ -84,16 +87,24 @@ class Cells(NamedTuple):
         median: Median of the values; NaN without any.
         spread: Robust standard deviation of the values; NaN without any.
         is_split: Whether the values, without the extremes, have a gap like that between two modes.
+        is_relative: Whether the values are relative to a reference build.
     """
 
     dump_count: Ints
     median: Floats
     spread: Floats
     is_split: Mask
+    is_relative: Mask
 
 
-def lay_out(
-    series: Series, build_count: int, cell: Ints, count: Ints, values: Floats, dump: Ints
+def lay_out(  # noqa: PLR0913 - all that a history is made of
+    series: Series,
+    build_count: int,
+    cell: Ints,
+    count: Ints,
+    values: Floats,
+    dump: Ints,
+    reference: Floats | None = None,
 ) -> SeriesHistory:
     """A history of cells in any order.
 
@@ -104,6 +115,7 @@ def lay_out(
         count: Number of values of each cell.
         values: Logarithms of the values, cell by cell, in any order within a cell.
         dump: Number of the dump of each value.
+        reference: What was subtracted from each value for a reference build, if there is any.
     """
     by_value = order_in_runs(count, values)
     counts = np.zeros(len(series.family) * build_count, np.int64)
@@ -112,7 +124,10 @@ def lay_out(
     place = np.repeat(start[cell], count) + places_in_runs(count)
     ordered, owner = np.empty(len(values)), np.empty(len(values), np.int64)
     ordered[place], owner[place] = values[by_value], dump[by_value]
-    return SeriesHistory(series, build_count, ordered, np.zeros(len(ordered)), owner, start)
+    pinned = np.full(len(values), np.nan)
+    if reference is not None:
+        pinned[place] = reference[by_value]
+    return SeriesHistory(series, build_count, ordered, np.zeros(len(ordered)), pinned, owner, start)
 
 
 def summarise_cells(history: SeriesHistory) -> Cells:
@@ -131,6 +146,7 @@ def summarise_cells(history: SeriesHistory) -> Cells:
         median.reshape(shape),
         spread.reshape(shape),
         _find_split(history).reshape(shape),
+        (count > 0).reshape(shape) & ~_find_alone(history).reshape(shape),
     )
 
 
@@ -142,6 +158,14 @@ def _find_split(history: SeriesHistory) -> Mask:
     is_split = np.zeros(len(history.start) - 1, bool)
     is_split[cell[inside]] = True
     return is_split
+
+
+def _find_alone(history: SeriesHistory) -> Mask:
+    """Whether each cell has values that are not relative to a reference build."""
+    is_alone = np.zeros(len(history.start) - 1, bool)
+    alone = np.flatnonzero(np.isnan(history.reference))
+    is_alone[np.searchsorted(history.start, alone, side="right") - 1] = True
+    return is_alone
 
 
 def find_families(family: Ints, there: Mask) -> Mask:
@@ -167,5 +191,17 @@ def gather_values(history: SeriesHistory, rows: Ints, chosen: Mask, reaction: Fl
     gathered = np.full((len(rows), max(1, int(total.max(initial=0)))), np.nan)
     owner, place = np.repeat(row, count), places_in_runs(total)
     source = np.repeat(first, count) + places_in_runs(count)
-    gathered[owner, place] = history.values[source] - reaction[owner] * history.states[source]
+    gathered[owner, place] = subtract_states(history, source, reaction[owner])
     return gathered
+
+
+def subtract_states(
+    history: SeriesHistory, places: Ints | slice, reaction: Floats | float
+) -> Floats:
+    """Some values without the states of the device; with a reaction of 0 as they are.
+
+    The state takes the place of the reference build, which is not as near in time.
+    """
+    reference = np.where(reaction, np.nan_to_num(history.reference[places]), 0.0)
+    found: Floats = history.values[places] + reference - reaction * history.states[places]
+    return found

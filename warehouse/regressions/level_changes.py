@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from warehouse.regressions.errors import ERROR_NIGHTS
 from warehouse.regressions.history import SeriesHistory, gather_values
-from warehouse.regressions.mode_shares import Modes, ShareChange, compare_shares, count_slow
 from warehouse.statistics.arrays import Floats, Ints
 from warehouse.statistics.two_samples import SampleComparison, compare_samples
 
@@ -27,9 +26,13 @@ class LevelChange:
         base: Builds of the old level, at most as many as in a base.
         is_loud: Whether the first hit was reported before it was confirmed.
         is_residual: Whether values without the states of the device decide.
+        is_relative: Whether the values are relative to a reference build, otherwise.
+        witness_error: Error of a build by values relative to a reference build; infinite if it was
+            not recorded with the build and with the base.
         own_reaction: Factor of the state that is subtracted from those values.
         shift: Size of the change, a logarithm.
         errors: Errors of 1, 2, ... consecutive builds, as known at the suspicion.
+        night_spread: Usual distance of builds from the base in any mode.
         state_error: Squared error added by a state at distance 1 from the base's state.
         p_adjusted: p of the night of the suspicion, after Benjamini-Hochberg.
         confirmed: Build that confirmed the change; None while it is suspected.
@@ -37,8 +40,6 @@ class LevelChange:
         back: Consecutive nights back at the old level.
         pool: Series of the pool that shows the change, if the series by itself does not.
         pool_shift: Size of the pool's change, if any.
-        modes: The modes, if the share of slow dumps changed; `shift` is then the change of the
-            mean.
     """
 
     series: int
@@ -59,7 +60,9 @@ class LevelChange:
     back: list[int] = field(default_factory=list)
     pool: int | None = None
     pool_shift: float = 0.0
-    modes: Modes | None = None
+    is_relative: bool = False
+    witness_error: float = math.inf
+    night_spread: float = 0.0
 
     @property
     def reaction(self) -> float:
@@ -83,29 +86,9 @@ def compare_builds(
     return compare_samples(*(gather_values(history, series, each, reaction) for each in chosen))
 
 
-def compare_mode_shares(history: SeriesHistory, change: LevelChange, nights: Ints) -> ShareChange:
-    """The share of slow dumps in some nights, compared with that in a change's base.
-
-    Raises:
-        ValueError: The change is not a change of modes.
-    """
-    if change.modes is None:
-        raise ValueError("not a change of the share of slow dumps")
-    before = np.arange(max(0, change.first_bad - ERROR_NIGHTS), change.first_bad)
-    base, head, usual = (
-        count_slow(history, change.reaction, change.series, each, change.modes.split)
-        for each in (change.base, nights, before)
-    )
-    return compare_shares(base, head, usual, change.modes.gap)
-
-
-def share_of_change(
-    history: SeriesHistory, level: Floats, change: LevelChange, night: int
-) -> float:
+def share_of_change(level: Floats, change: LevelChange, night: int) -> float:
     """Position of a night between the levels of a change: 0 is the old level, 1 the new one.
 
     `level` is that of the series in each build, by the values that decide the change.
     """
-    if change.modes is not None:
-        return compare_mode_shares(history, change, np.array([night])).moved / change.shift
     return float((level[night] - np.median(level[change.base])) / change.shift)

@@ -7,7 +7,8 @@ builds. If all operators of a family move together (clock speed, temperature), r
 without the state of the device, decide if they vary less than the raw ones; a change that raw
 values do not show at all is not a hit. Raw or residual, an operator must stand out from the shift
 of its family in the same night, and from its own reaction to that shift: if all operators moved,
-the method or the device changed, not the operator.
+the method or the device changed, not the operator. Where a reference build shows what the device
+did, raw values are relative to it, and need not stand out.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import numpy as np
 
 from warehouse.regressions.baseline import Base
 from warehouse.regressions.history import Cells, SeriesHistory, gather_values
-from warehouse.regressions.mode_shares import WATCHED_P
 from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.device_states import NO_KERNEL
 from warehouse.statistics.rounding import log_change
@@ -102,12 +102,10 @@ class NightComparison(NamedTuple):
     Attributes:
         raw: The comparison of raw values.
         residual: The comparison without the states of the device.
-        decisive: The comparison of the values that decide.
     """
 
     raw: SampleComparison
     residual: SampleComparison
-    decisive: SampleComparison
 
 
 class NightResult(NamedTuple):
@@ -156,33 +154,35 @@ def compare_night(history: SeriesHistory, night: int, tested: Ints, base: Base) 
     """Compare build number `night` of some series with their base."""
     raw = _compare(history, night, tested, base, np.zeros(len(tested)))
     residual = _compare(history, night, tested, base, base.reaction[tested])
-    is_residual = base.is_residual[tested]
-    decisive = SampleComparison(
-        *(np.where(is_residual, a, b) for a, b in zip(residual, raw, strict=True))
-    )
-    return NightComparison(raw, residual, decisive)
+    return NightComparison(raw, residual)
 
 
 def judge_night(
     history: SeriesHistory, choice: Choice, night: NightComparison, base: Base, rules: Rules
 ) -> NightResult:
     """The result of a night for every series; the errors of its base are known."""
-    tested, raw, decisive = choice.tested, night.raw, night.decisive
+    tested, raw = choice.tested, night.raw
     family, size = history.series.family[tested], choice.family_size[tested]
-    raw_p, p = adjust_p(raw.p, family, size), adjust_p(decisive.p, family, size)
+    raw_p = adjust_p(raw.p, family, size)
     least = np.maximum(
         log_change(history.series.min_change[tested]),
         log_change(history.series.half_tick[tested] / np.exp(base.raw[tested])),
     )
-    way = np.sign(decisive.shift)
+    seen = (raw_p <= rules.q) & (np.abs(raw.shift) >= least)
+    base = _call_witness(base, tested, night, seen, least, rules)
     is_residual = base.is_residual
-    has_likes = (history.series.kernel[tested] != NO_KERNEL) & ~is_residual[tested]
+    decisive = SampleComparison(
+        *(np.where(is_residual[tested], a, b) for a, b in zip(night.residual, raw, strict=True))
+    )
+    p, way = adjust_p(decisive.p, family, size), np.sign(decisive.shift)
+    has_likes = (history.series.kernel[tested] != NO_KERNEL) & ~base.is_relative[tested]
+    has_likes &= ~is_residual[tested]
     beside = np.where(has_likes, way * night.residual.shift, np.inf)
     own = np.minimum(beside, np.abs(decisive.shift))
-    seen = (raw_p <= rules.q) & (np.abs(raw.shift) >= least)
     agrees = (p <= rules.q) & (own >= least)
     watched = (own >= least * rules.weak_change) & (decisive.p <= rules.weak_p)
     moved, error = np.abs(decisive.shift), base.error[tested]
+    error = np.where(decisive.has_left, np.fmax(error, base.night_spread[tested]), error)
     error_of_state = base.error_of_state[tested]
     hits, stands_out = (
         (moved > gate * error) & (beside > gate * error_of_state)
@@ -198,18 +198,19 @@ def judge_night(
     return NightResult(status, direction, base, tested, decisive, p, is_residual)
 
 
-def find_other_shares(night: NightResult) -> Ints:
-    """Direction in which the share of slow dumps may have moved: 1 for more, -1 for fewer, or 0.
+def _call_witness(
+    base: Base, tested: Ints, night: NightComparison, seen: Mask, least: Floats, rules: Rules
+) -> Base:
+    """Let raw values decide where they alone show a change beside a reference build.
 
-    Series that are watched for another reason get 0.
+    If a whole program becomes slower, the state of the device seems to have moved. The reference
+    build shows that it did not.
     """
-    found = night.comparison
-    with np.errstate(invalid="ignore"):
-        way = np.sign(np.nan_to_num(found.head_slow - found.base_slow)).astype(np.int64)
-    is_other = (found.share_p <= WATCHED_P) & (night.direction[night.tested] == 0)
-    ways = np.zeros(len(night.status), np.int64)
-    ways[night.tested[is_other]] = way[is_other]
-    return ways
+    is_shown = seen & (np.abs(night.raw.shift) > rules.gate * base.raw_error[tested])
+    is_shown &= base.is_relative[tested] & (np.abs(night.residual.shift) < least)
+    is_witnessed = np.zeros(len(base.raw), bool)
+    is_witnessed[tested[is_shown]] = True
+    return base._replace(is_witnessed=is_witnessed)
 
 
 def _eligible(history: SeriesHistory, cells: Cells, night: int, base: Base, rules: Rules) -> Ints:

@@ -166,7 +166,7 @@ def _compare_with_references(
     recorded = _drop_lone_references(recorded)
     night = _number_nights(recorded)
     number, first = number_rows(recorded.select(KEY))
-    relative = cancel_partners(recorded, night)
+    relative, _ = cancel_partners(recorded, night)
     level = find_reference_levels(relative, number, night)
     is_relative = np.zeros(len(first), bool)
     is_relative[number[~np.isnan(level)]] = True

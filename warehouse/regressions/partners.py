@@ -38,25 +38,27 @@ class _Values(NamedTuple):
     pair: Ints
 
 
-def cancel_partners(rows: pa.Table, night: Ints) -> pa.Table:
+def cancel_partners(rows: pa.Table, night: Ints) -> tuple[pa.Table, Floats]:
     """The rows of `gather_recordings`; sessions with pairs are corrected by the reference build.
 
     From each value are subtracted the deviation of the reference in its session from the median
     over sessions, and the share of the series times the deviation of its partner from the rest of
     the session. The reference's own values become its usual level, since the session is corrected
-    already. Of several reference builds in a session, the last one by name counts.
+    already. Of several reference builds in a session, the last one by name counts. The second
+    result is what was subtracted from each value.
 
     Args:
         rows: A row per operator and recording, with a list of `pairs`: '' for no pair.
         night: The night of each row; -1 for rows of a reference build.
     """
+    unchanged = rows, np.zeros(len(rows["logs"].combine_chunks().flatten()))
     pinned = np.flatnonzero(night < 0)
     if not len(pinned):
-        return rows
+        return unchanged
     values = _list_values(rows)
     is_paired = np.bincount(values.row, values.pair >= 0, len(rows)) > 0
     if not is_paired[pinned].any():
-        return rows
+        return unchanged
     series = number_rows(rows.select(KEY))[0]
     centre = _centres(values)
     usual = _usual_levels(rows, series, pinned, centre)
@@ -71,7 +73,7 @@ def cancel_partners(rows: pa.Table, night: Ints) -> pa.Table:
     is_reference = np.isin(values.row, pinned) & is_paired[values.row]
     logs[is_reference] = usual[values.row[is_reference]]
     lists = pa.ListArray.from_arrays(pa.array(np.append(values.start, len(logs)), pa.int32()), logs)
-    return rows.set_column(rows.schema.get_field_index("logs"), "logs", lists)
+    return rows.set_column(rows.schema.get_field_index("logs"), "logs", lists), values.logs - logs
 
 
 def _list_values(rows: pa.Table) -> _Values:

@@ -162,8 +162,17 @@ def _join_fleets(fleets: Sequence[Fleet], places: Sequence[Ints], order: Ints) -
         np.where(fleet.pool == NO_POOL, NO_POOL, place[fleet.pool])
         for fleet, place in zip(fleets, places, strict=True)
     ]
+    known = set(
+        zip(*(keys[name].to_pylist() for name in ("device", "model", "backend")), strict=True)
+    )
     return Fleet(
         fleets[0].nights,
+        {
+            key: session
+            for fleet in fleets
+            for key, session in fleet.sessions.items()
+            if key[:3] in known
+        },
         keys,
         tuple(operators[series] for series in order.tolist()),
         _join_histories([fleet.history for fleet in fleets], order, number_families(keys)),
@@ -187,6 +196,7 @@ def _join_histories(histories: Sequence[SeriesHistory], order: Ints, family: Int
         builds,
         np.concatenate([h.values for h in histories])[place],
         np.concatenate([h.states for h in histories])[place],
+        np.concatenate([h.reference for h in histories])[place],
         np.concatenate([h.dump for h in histories])[place],
         start,
     )

@@ -117,7 +117,9 @@ def _find_device(
     is_used = np.isin(nights, change.base) | (nights >= change.first_bad - NEIGHBOURS)
     nights = nights[is_used & (count[nights] > 0)]
     reaction = float(found.night.base.reaction[series] * found.night.is_residual[series])
-    level = found.cells.median[series, nights] - reaction * found.states[series, nights]
+    level = found.cells.median[series, nights]
+    if reaction:
+        level = found.values[series, nights] - reaction * found.states[series, nights]
     return _Device(series, nights, level)
 
 

@@ -72,6 +72,7 @@ def _pool_values(values: SeriesValues, kernel: Ints, pool: Ints, first: Ints) ->
         keys.set_column(keys.schema.get_field_index("device"), "device", no_device),
         *shared,
         np.arange(len(shared[3])),
+        np.full(len(shared[3]), np.nan),
         np.full(len(first), -np.inf),
         half_tick,
         is_relative,

@@ -20,20 +20,13 @@ from warehouse.regressions.baseline import Base, Bases
 from warehouse.regressions.confirmation import STILL_THERE, Answer, check_nights
 from warehouse.regressions.errors import Errors
 from warehouse.regressions.history import Cells, SeriesHistory, summarise_cells
-from warehouse.regressions.level_changes import (
-    LevelChange,
-    compare_builds,
-    compare_mode_shares,
-    share_of_change,
-)
-from warehouse.regressions.mode_shares import WATCHED_P, Modes
+from warehouse.regressions.level_changes import LevelChange, compare_builds, share_of_change
 from warehouse.regressions.nightly import (
     NightResult,
     Rules,
     Status,
     choose_series,
     compare_night,
-    find_other_shares,
     judge_night,
 )
 from warehouse.regressions.states import StateCells, find_excess_spread, summarise_states
@@ -47,7 +40,6 @@ from warehouse.statistics.device_states import (
     group_median,
 )
 
-_LOOK_BACK = 3  # builds before a suspicion in which the change may have begun
 _NIGHTS_TO_BE_GONE = 2
 
 
@@ -59,7 +51,8 @@ class Replay(NamedTuple):
         night: The result of the last build by itself.
         shifts: Median state of the dumps of each family in each build; shape (families, builds).
         cells: Summaries of the cells.
-        states: Median state of the dumps of each series in each build.
+        states: Mean state of the dumps of each series in each build.
+        values: Mean value of the dumps of each series in each build.
         history: The history with the states.
     """
 
@@ -68,6 +61,7 @@ class Replay(NamedTuple):
     shifts: Floats
     cells: Cells
     states: Floats
+    values: Floats
     history: SeriesHistory
 
 
@@ -80,7 +74,13 @@ def replay(history: SeriesHistory, rules: Rules = Rules()) -> Replay:  # noqa: B
         change for change in nights.changes if change.is_loud or change.confirmed is not None
     ]
     return Replay(
-        reported, nights.latest, nights.shifts, nights.cells, nights.states.state.T, nights.history
+        reported,
+        nights.latest,
+        nights.shifts,
+        nights.cells,
+        nights.states.state.T,
+        nights.states.value.T,
+        nights.history,
     )
 
 
@@ -93,7 +93,9 @@ class _Nights:
         self.cells = summarise_cells(history)
         self.shifts = np.zeros((history.family_count, history.build_count))
         self.latest: NightResult
-        self.history = history._replace(states=np.zeros(len(history.values)))
+        self.history = history._replace(
+            states=np.zeros(len(history.values)), reference=history.reference.copy()
+        )
         self._rules = rules
         self.states = StateCells.empty(shape)
         cell = np.repeat(np.arange(len(history.start) - 1), np.diff(history.start))
@@ -123,13 +125,14 @@ class _Nights:
         raw_moved, moved_alone = choice.raw_moved, value - base.value
         raw_moved[tested] = night.raw.shift
         moved_alone[tested] = night.residual.shift + (base.reaction * moved)[tested]
+        raw_moved[base.is_mixed] = np.nan
         self._errors.add(build, raw_moved, moved_alone, moved, base)
         there = self.cells.dump_count[:, build] > 0
         known = self._settle_open(build, there) | self._settle_suspects(build, there)
         known |= self._suspects.keys()
-        ways = self.latest.direction + find_other_shares(self.latest)
-        news = [n for n in np.flatnonzero(ways).tolist() if n not in known]
+        news = [n for n in np.flatnonzero(self.latest.direction).tolist() if n not in known]
         if news:
+            base = self.latest.base
             errors = self._errors.size_over_nights(build, base, np.array(news)).T.tolist()
             for series, own in zip(news, errors, strict=True):
                 self._suspect(series, build, own)
@@ -138,14 +141,18 @@ class _Nights:
         """Estimate the state of the device in the dumps of a night, and summarise its cells."""
         history, end = self.history, self._build_ends
         chosen = self._by_build[end[build - 1] if build else 0 : end[build]]
-        own, value = self._series_of_value[chosen], history.values[chosen]
+        own, reference = self._series_of_value[chosen], np.nan_to_num(history.reference[chosen])
+        value = history.values[chosen] + reference
         family = history.series.family[own]
         dumps = family * self._dump_count + history.dump[chosen]
         numbers, dump = np.unique(dumps, return_inverse=True)
         night = NightValues(own, dump, value, len(numbers))
         usual = UsualLevels(base.residual, base.dump_spread, base.reaction)
         operators = Operators(history.series.kernel, history.series.unit, history.series.half_tick)
-        state = np.nan_to_num(dump_states(operators, night, usual))
+        state = dump_states(operators, night, usual)
+        history.reference[chosen[np.isnan(state)]] = 0.0
+        night = night._replace(value=value - np.where(np.isnan(state), reference, 0.0))
+        state = np.nan_to_num(state)
         history.states[chosen] = state
         summarise_states(self.states, build, night, state, base.reaction)
         known = history.series.unit[own] != NO_UNIT
@@ -155,13 +162,10 @@ class _Nights:
         night = self.latest
         place = int(np.searchsorted(night.tested, series))
         found = night.comparison
-        is_share = found.share_p[place] <= WATCHED_P and not (
-            night.direction[series] and found.is_centred[place]
-        )
         before = night.base.list_builds(series)
         change = LevelChange(
             series=series,
-            direction=int(night.direction[series] or find_other_shares(night)[series]),
+            direction=int(night.direction[series]),
             suspected=build,
             first_bad=build,
             last_good=int(before[-1]),
@@ -171,9 +175,13 @@ class _Nights:
             own_reaction=float(night.base.reaction[series]),
             shift=float(found.shift[place]),
             errors=errors,
+            night_spread=float(night.base.night_spread[series]),
             state_error=float(night.base.state_error[series]),
-            p_adjusted=float(found.share_p[place] if is_share else night.p_adjusted[place]),
-            modes=Modes(float(found.split[place]), float(found.gap[place])) if is_share else None,
+            p_adjusted=float(night.p_adjusted[place]),
+            is_relative=bool(night.base.is_relative[series] and not night.is_residual[series]),
+            witness_error=float(
+                night.base.raw_error[series] if night.base.is_relative[series] else np.inf
+            ),
         )
         self._suspects[series] = change
         self.changes.append(change)
@@ -188,11 +196,11 @@ class _Nights:
         answers = check_nights(self.history, self.states, waiting, since, self._rules)
         confirmed = []
         for change, answer in zip(waiting, answers, strict=True):
-            if answer is Answer.WAIT:
+            if answer is Answer.WAIT and self._is_comparable(change, build):
                 self._bases.use(change.series, build, is_usable=False)
                 continue
             del self._suspects[change.series]
-            if answer is Answer.YES:
+            if answer is Answer.YES and self._is_comparable(change, build):
                 confirmed.append(change)
             else:
                 self.changes.remove(change)
@@ -200,23 +208,23 @@ class _Nights:
         self._confirm(confirmed, build)
         return {change.series for change in confirmed}
 
+    def _is_comparable(self, change: LevelChange, build: int) -> bool:
+        """Whether a night has the values that decide a change."""
+        return not change.is_relative or bool(self.cells.is_relative[change.series, build])
+
     def _nights_since(self, first: int, change: LevelChange, build: int) -> Ints:
         nights = np.arange(first, build + 1)
         there: Ints = nights[self.cells.dump_count[change.series, nights] > 0]
         return there
 
     def _confirm(self, changes: Sequence[LevelChange], build: int) -> None:
-        self._localise([change for change in changes if change.modes is None], build)
+        self._localise(changes, build)
         figures = compare_builds(
             self.history,
             [(change, change.base, np.arange(change.first_bad, build + 1)) for change in changes],
         )
         for row, change in enumerate(changes):
             change.confirmed, change.shift = build, float(figures.shift[row])
-            if change.modes is not None:
-                nights = self._nights_since(change.first_bad, change, build)
-                found = compare_mode_shares(self.history, change, nights)
-                change.shift = found.moved
             self._open.setdefault(change.series, []).append(change)
             self._bases.use(change.series, slice(change.first_bad), is_usable=False)
             self._bases.use(change.series, slice(change.first_bad, build + 1))
@@ -227,7 +235,7 @@ class _Nights:
         splits = []
         for change in changes:
             known = np.union1d(change.base, self._nights_since(change.base[0], change, build))
-            earliest = max(change.suspected - _LOOK_BACK, int(change.base[1]) + 1)
+            earliest = self._earliest(change)
             splits += [
                 (change, known[known < start], known[known >= start])
                 for start in known[known >= earliest].tolist()
@@ -242,12 +250,23 @@ class _Nights:
         for change in changes:
             change.base = change.base[change.base < change.first_bad]
 
+    def _earliest(self, change: LevelChange) -> int:
+        """The suspected night, or the first of those right before it with too few dumps to hit."""
+        earliest = change.suspected
+        for night in change.base[:1:-1].tolist():
+            if self.cells.dump_count[change.series, night] >= self._rules.least_dumps:
+                break
+            earliest = night
+        return earliest
+
     def _settle_open(self, build: int, there: Mask) -> set[int]:
         """End changes that are gone; returns the series that may be returning."""
         returning = set()
         for series, changes in self._open.items():
             for change in changes if there[series] else ():
-                moved = share_of_change(self.history, self._level(change), change, build)
+                if not self._is_comparable(change, build):
+                    continue
+                moved = share_of_change(self._level(change), change, build)
                 change.back = [*change.back, build] if moved < STILL_THERE else []
                 if change.back:
                     returning.add(series)

@@ -23,6 +23,7 @@ COUNTED = RATES | {"counter"}  # not times
 LEVELS = {"delegate_call": 1, "method": 2, "cold_start": 3, "first_token": 3, "token_rate": 3}
 CONTAINERS = frozenset(LEVELS)
 RECORDING = ("distance", "build", "session", "recorded_at")
+PLACE = ("device", "pool", "model", "backend")  # whose sessions of a build are nights
 _MOST_CODES = 1 << 40
 
 
@@ -36,6 +37,8 @@ class SeriesValues(NamedTuple):
         size: Number of values of each cell.
         logs: The values, logarithms.
         dump: The dump of each value.
+        reference: What was subtracted from each value, because the reference build's dumps of the
+            session are so far from their usual level; NaN without a reference build.
         floor: Smallest comparable value of each series, a logarithm.
         half_tick: Half of the smallest step of each series' clock.
         has_reference: Whether the values of each series are relative to a reference build.
@@ -47,6 +50,7 @@ class SeriesValues(NamedTuple):
     size: Ints
     logs: Floats
     dump: Ints
+    reference: Floats
     floor: Floats
     half_tick: Floats
     has_reference: Mask
@@ -71,8 +75,8 @@ def decode_texts(rows: pa.Table) -> pa.Table:
 
 
 def list_recordings(rows: pa.Table) -> pa.Table:
-    """The recordings in rows, once each."""
-    recordings = rows.select(RECORDING)
+    """The recordings in rows with their places, once each."""
+    recordings = rows.select([*PLACE, *RECORDING])
     return decode_texts(recordings.take(pa.array(group_rows(recordings)[1])))
 
 
@@ -93,8 +97,14 @@ def gather_recordings(values: pa.Table) -> pa.Table:
     return rows
 
 
-def number_series(rows: pa.Table, night: Ints) -> SeriesValues:
-    """The series of rows of `gather_recordings`; the night of rows of a reference build is -1."""
+def number_series(rows: pa.Table, partners: Floats, night: Ints) -> SeriesValues:
+    """The series of rows of `gather_recordings`, relative to reference builds.
+
+    Args:
+        rows: A row per operator and recording.
+        partners: What `cancel_partners` subtracted from each value.
+        night: The night of each row; -1 for rows of a reference build.
+    """
     number, first = number_rows(rows.select(KEY))
     lists = rows["logs"].combine_chunks()
     size = np.diff(lists.offsets.to_numpy())
@@ -107,8 +117,10 @@ def number_series(rows: pa.Table, night: Ints) -> SeriesValues:
     level = find_reference_levels(rows, number, night)
     is_relative = np.zeros(len(first), bool)
     is_relative[number[~np.isnan(level)]] = True
-    kept = (night >= 0) & ~(np.isnan(level) & is_relative[number])
-    logs = logs - np.repeat(np.nan_to_num(level), size) if is_relative.any() else logs
+    kept = night >= 0
+    reference = np.repeat(level, size)
+    logs = logs - np.nan_to_num(reference)
+    reference += partners[order]
     return SeriesValues(
         decode_texts(rows.select(KEY).take(pa.array(first))),
         number[kept],
@@ -116,6 +128,7 @@ def number_series(rows: pa.Table, night: Ints) -> SeriesValues:
         size[kept],
         logs[np.repeat(kept, size)],
         dump[np.repeat(kept, size)],
+        reference[np.repeat(kept, size)],
         np.log(_most(rows["floor"].to_numpy(), number, len(first))),
         _most(rows["half_tick"].to_numpy(), number, len(first)),
         is_relative,

@@ -12,7 +12,7 @@ from warehouse.catalogue.queries import Query, expand_statement
 from warehouse.regressions.fleet import MinChange, order_nights
 from warehouse.regressions.nightly import Rules
 from warehouse.regressions.parts import PART, PartResult, View, judge_part
-from warehouse.regressions.series_values import RECORDING
+from warehouse.regressions.series_values import PLACE, RECORDING
 from warehouse.regressions.two_builds import JudgePart
 from warehouse.spark.tasks import spark_errors
 
@@ -38,7 +38,7 @@ def judge_on_spark(
         SparkError: A job failed.
     """
     rows = lake.frame(expand_statement("fleet_values"), {"head": head}).localCheckpoint()
-    nights = order_nights(rows.select(*RECORDING).distinct().toArrow(), head)
+    nights = order_nights(rows.select(*PLACE, *RECORDING).distinct().toArrow(), head)
 
     def judge(part: pa.Table) -> View:
         return view(judge_part(part, head, min_change, rules, nights))

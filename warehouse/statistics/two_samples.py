@@ -65,6 +65,11 @@ class SampleComparison(NamedTuple):
     gap: Floats
     share_p: Floats
 
+    @property
+    def has_left(self) -> Mask:
+        """Whether nearly all of the head are in another mode than nearly all of the base."""
+        return ~np.isnan(self.split) & ~self.is_centred
+
 
 def compare_samples(base: Floats, head: Floats, *, has_modes: bool = True) -> SampleComparison:
     """Compare each row of `base`, shape (pairs, n), with that of `head`, shape (pairs, m).

@@ -47,7 +47,11 @@ def night_parts(request: PageRequest) -> dict[str, Any]:
     parts = sort_groups(report.groups)
     fixed = [group for group in parts.settled if group.state == State.FIXED]
     lists = [
-        ("Alerts", [*parts.failures, *parts.environment, *parts.suspects], verdict_text(report)),
+        (
+            "Alerts",
+            [*parts.failures, *parts.environment, *parts.suspects, *parts.small],
+            verdict_text(report),
+        ),
         ("Fixed", fixed, ""),
         ("Faster", parts.improvements, ""),
     ]

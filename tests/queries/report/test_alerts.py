@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from queries.report.alerts import list_alerts, order_alerts
+from queries.report.alerts import last_night_before, list_alerts, order_alerts
 from queries.report.content import EnvironmentChange
 from queries.report.figures import delta_text, times_text
 from queries.report.headline import order_rows
@@ -189,3 +189,9 @@ def test_hostile_names_are_quoted_in_commands(tmp_path):
     assert words[words.index("--model") + 1] == evil
     assert words[words.index("--event") + 1] == f"native_call_{evil}.out"
     assert shlex.split(alert.commands[1])[-1] == evil
+
+
+def test_builds_that_are_recent_are_counted_and_not_their_sessions():
+    builds = ["a", "a", "b", "b", "b", "c"]
+    assert [last_night_before(builds, count) for count in (1, 2, 3, 4)] == [5, 4, 1, -1]
+    assert last_night_before(["a", "b", "c"], 2) == 1

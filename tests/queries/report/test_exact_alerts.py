@@ -8,6 +8,7 @@ from queries.report.exact_alerts import judge_measures
 from queries.report.forms import MEDIA_TYPES, render
 from queries.report.night import judge_head
 from queries.report.nightly import nightly_report
+from queries.report.outline import sort_groups, verdict_text
 from queries.report.settings import Mute, Owner, Settings
 from tests.support.nightly_farm import ingest_all, record_build
 from warehouse import Warehouse
@@ -130,3 +131,52 @@ def test_mutes_and_owners_hold_for_measures(store):
     assert made.groups[0].headline.operators == ["allocated_bytes"]
     assert made.verdict_counts["muted: known"] == 2
     assert made.groups[0].owner == "memory team"
+
+
+def _exact_report(path, builds, *, devices=("phone",), decided=None):
+    """The report of the last build; each states bytes allocated, and bytes of its program."""
+    dumps = [
+        dump
+        for number, (allocated, program) in enumerate(builds)
+        for device in devices
+        for dump in record_build(
+            number, device=device, count=5, allocated=allocated, counters=size(program)
+        )
+    ]
+    with Warehouse.open(ingest_all(path, dumps)) as store:
+        if decided:
+            store.decide(decided, state="accepted", reason="known")
+        return nightly_report(store, Settings(), head=f"b{len(builds) - 1}")
+
+
+@pytest.mark.slow
+def test_what_joins_an_accepted_change_reopens_it(tmp_path):
+    builds = [(1000, 500), (1000, 500), (1100, 500)]
+    (alert,) = _exact_report(tmp_path / "a", builds).groups
+    again = _exact_report(tmp_path / "b", builds, decided=alert.id)
+    assert [(group.state, again.verdict != "regressions") for group in again.groups] == [
+        ("accepted", True)
+    ]
+    builds[2] = (1100, 15_000)
+    joined = _exact_report(tmp_path / "c", builds, decided=alert.id)
+    assert [group.state for group in joined.groups] == ["confirmed"]
+    assert joined.verdict == "regressions"
+
+
+def test_few_bytes_more_do_not_fail_a_build(tmp_path):
+    made = _exact_report(tmp_path / "s", [(10_000, 500), (10_000, 500), (10_010, 500)])
+    assert (made.verdict, made.verdict.exit_status) == ("suspects", 0)
+    assert verdict_text(made) == "1 small change of 1 measure, nothing else confirmed"
+    assert "no regressions, changes too small to act on: 1" in made.summary
+    assert sort_groups(made.groups).small == made.groups
+    assert "<skipped" in render(made, "junit")
+    more = _exact_report(tmp_path / "t", [(10_000, 500), (10_000, 500), (10_300, 500)])
+    assert more.verdict == "regressions"
+
+
+def test_what_went_back_leaves_the_alert(tmp_path):
+    builds = [(1000, 500), (1000, 500), (1100, 600), (1100, 500)]
+    made = _exact_report(tmp_path / "s", builds)
+    (alert,) = made.groups
+    assert (alert.state, alert.headline.operators) == ("confirmed", ["allocated_bytes"])
+    assert [member.event_name for member in alert.members] == ["allocated_bytes forward pool"]

@@ -81,6 +81,7 @@ def _list_rows(farm: Farm) -> Iterator[dict[str, Any]]:
             "device": f"{_BOARD}{family:03}",
             "pool": f"pool-{family // DEVICES:02}",
             "event_name": f"native_call_{operator_name(series)}.out",
+            "op_type": operator_name(series),
             "floor": FLOOR_NS,
         }
         for night in range(nights):

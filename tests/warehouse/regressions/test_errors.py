@@ -22,6 +22,8 @@ def base(level, error=0.0, is_split=False):
         reaction=nothing,
         state_error=nothing,
         is_split=np.full(len(level), is_split),
+        is_mixed=np.zeros(len(level), bool),
+        is_witnessed=np.zeros(len(level), bool),
         raw_error=nothing + error,
         residual_error=nothing + np.inf,
     )

@@ -166,16 +166,47 @@ def test_what_changes_together_is_one_group_over_devices_and_measures():
 
 def test_what_changes_in_two_models_is_decided_apart():
     values = {"allocated_bytes": [8, 16]}
-    (alone,) = judge(values).groups
+    (alone,) = judge(values, devices=("phone", "tablet")).groups
     groups = judge(values, models=("net", "other"), devices=("phone", "tablet")).groups
     assert [len(group.changes) for group in groups] == [2, 2]
     assert len({group.id for group in groups}) == 2
     assert alone.id in {group.id for group in groups}
 
 
+def test_a_measure_that_joins_is_a_group_that_nobody_has_decided_about():
+    values = {"allocated_bytes": [8, 16], "operator_count": [4, 4]}
+    (first,) = judge(values).groups
+    for joined in ({"operator_count": [4, 5]}, {"allocated_bytes": [8, 24]}):
+        (later,) = judge(values | joined).groups
+        assert later.id != first.id
+    (later,) = judge(values, devices=("phone", "tablet")).groups
+    assert later.id != first.id
+
+
+def test_changes_of_two_builds_are_two_groups_with_builds_of_their_own():
+    values = {"allocated_bytes": [8, 16, 16], "operator_count": [4, 4, 5]}
+    found = judge(values)
+    began = [(group.operators, group.last_good, group.first_bad) for group in found.groups]
+    assert began == [(("allocated_bytes",), 0, 1), (("operator_count",), 1, 2)]
+
+
+def test_a_measure_without_data_of_the_build_shares_its_group():
+    values = {"allocated_bytes": [8, 16, 16, 16], "operator_count": [4, None, 5, 5]}
+    (group,) = judge(values).groups
+    assert (group.last_good, group.first_bad, len(group.changes)) == (0, 1, 2)
+
+
 def test_the_id_of_a_group_stays_while_builds_come():
     first, later = (judge({"operator_count": values}) for values in ([4, 5], [4, 5, 5, 5]))
     assert first.groups[0].id == later.groups[0].id
+
+
+def test_the_id_of_a_group_stays_when_an_earlier_build_is_filled_in():
+    ids = [
+        judge({"operator_count": values}).groups[0].id
+        for values in ([4, None, 5], [4, 5, 5], [4, 4, 5])
+    ]
+    assert len(set(ids)) == 1
 
 
 def test_a_head_without_data_has_what_is_open():

@@ -45,6 +45,17 @@ def members(groups):
     return [[change.series for change in group.changes] for group in groups]
 
 
+def test_builds_are_counted_and_not_their_sessions():
+    """Each build has three sessions; the devices changed in different ones of the same build."""
+    builds = [f"b{number // 3}" for number in range(30)]
+    places = [place(0), place(1), place(2)]
+    found = grouped([change(0, 15), change(1, 17), change(2, 21)], places, builds)
+    assert members(found) == [[0, 1, 2]]
+    assert (found[0].first_bad, builds[found[0].first_bad]) == (15, "b5")
+    far = grouped([change(0, 15), change(1, 24)], places, builds)
+    assert members(far) == [[0], [1]]
+
+
 def test_one_cause_on_forty_devices_is_one_group():
     levels = [0.0] * 10 + [0.15] * 2
     cells, places = [], []

@@ -31,7 +31,7 @@ def _night(session: str, own: Any, pinned: Any, pairs: Any = PAIRS, **names: Any
 def _cancel(*rows: Any) -> list[list[float]]:
     table = pa.Table.from_pylist([one for night in rows for one in night], SCHEMA)
     night = np.array([-1 if one is None else 0 for one in table["distance"].to_pylist()])
-    found: list[list[float]] = cancel_partners(table, night)["logs"].to_pylist()
+    found: list[list[float]] = cancel_partners(table, night)[0]["logs"].to_pylist()
     return found
 
 
@@ -84,9 +84,9 @@ def test_series_are_told_apart_and_other_sessions_stay_as_they_are() -> None:
 
 def test_without_pairs_rows_are_those_that_came() -> None:
     table = pa.Table.from_pylist(_night("1", [5.0], [3.0], [""]), SCHEMA)
-    assert cancel_partners(table, np.array([0, -1])) is table
+    assert cancel_partners(table, np.array([0, -1]))[0] is table
     unpinned = pa.Table.from_pylist(_night("1", [5.0], [3.0]), SCHEMA)
-    assert cancel_partners(unpinned, np.array([0, 0])) is unpinned
+    assert cancel_partners(unpinned, np.array([0, 0]))[0] is unpinned
 
 
 def test_the_order_of_rows_and_values_says_nothing() -> None:

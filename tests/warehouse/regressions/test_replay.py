@@ -253,3 +253,48 @@ def test_errors_of_families_without_a_tested_series_make_no_difference(seed, mon
         assert str(vars(one)) == str(vars(other))
     assert found.night.status.tolist() == whole.night.status.tolist()
     assert found.night.base.error.tolist() == whole.night.base.error.tolist()
+
+
+def test_a_hit_is_told_although_the_share_of_slow_dumps_was_suspected_before():
+    """A load time with two modes, more of them slow in one night; then it is six times as long."""
+    rng = np.random.default_rng(11)
+    slow = [2, 3, 2, 1, 2, 3, 2, 2, 1, 2, 3, 2, 7]
+    cells = [LEVEL + 0.3 * (np.arange(10) < count) + rng.normal(0, 0.01, 10) for count in slow]
+    cells += [LEVEL + np.log(6) + rng.normal(0, 0.01, 10) for _ in range(3)]
+    first = replay(history([cells[:14]], kernel=[NO_KERNEL]))
+    assert [(each.suspected, each.is_loud) for each in first.changes] == [(13, True)]
+    (change,) = replay(history([cells[:15]], kernel=[NO_KERNEL])).changes
+    assert (change.first_bad, change.confirmed) == (13, 14)
+    assert np.exp(change.shift) == pytest.approx(6, rel=0.1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_creep_of_less_than_the_smallest_change_a_night_is_found(seed):
+    """+1.5 % a night for six nights: no night is 3 % from the one before."""
+    creep = np.log(1.015) * np.clip(np.arange(BEFORE + 8) - BEFORE + 1, 0, 6)
+    cells = [nights(seed, creep.tolist()), *quiet(6, len(creep), seed=60 + 10 * seed)]
+    found = replay(history(cells)).changes
+    assert {(each.series, each.direction) for each in found} == {(0, 1)}
+    first = found[0]
+    assert first.confirmed is not None
+    assert BEFORE <= first.first_bad < first.confirmed <= BEFORE + 5
+
+
+def _in_modes(slow):
+    """Nights of one series, of whose ten dumps so many run at the slower of two speeds."""
+    rng = np.random.default_rng(21)
+    return [LEVEL + 0.3 * (np.arange(10) < count) + rng.normal(0, 0.01, 10) for count in slow]
+
+
+def test_a_mode_that_other_nights_were_in_is_no_change():
+    before = [0, 1, 0, 9, 1, 0, 1, 0, 10, 0, 1, 0, 1, 0, 1, 0]
+    for nights_ in (2, 3, 4):
+        cells = [_in_modes([*before, *[9] * nights_])]
+        found = replay(history(cells, kernel=[NO_KERNEL])).changes
+        assert [each for each in found if each.confirmed is not None] == []
+
+
+def test_a_mode_that_no_night_was_in_is_confirmed_in_its_third_night():
+    before = [2, 1, 2, 1, 2, 2, 1, 2, 1, 2, 2, 1, 2, 1, 2, 2]
+    (change,) = replay(history([_in_modes([*before, *[10] * 4])], kernel=[NO_KERNEL])).changes
+    assert (change.first_bad, change.confirmed) == (16, 18)
