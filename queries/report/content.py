@@ -166,8 +166,8 @@ class Group(Part):
     )
     is_small: bool = Field(
         default=False,
-        description="Whether all members are numbers of bytes that changed by less than the "
-        "smallest change that counts.",
+        description="Whether it is to look at and not to act on: all members are numbers of bytes "
+        "that changed by less than the smallest change that counts, or counts of operators.",
     )
     commands: list[str] = Field(description="Commands that show the change again and bisect it.")
 

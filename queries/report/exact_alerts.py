@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from shlex import quote
 from typing import NamedTuple
@@ -81,13 +81,23 @@ def list_exact_alerts(
     commits: Mapping[str, str | None],
     environments: Environments,
 ) -> list[Group]:
-    """The alerts about measures without noise."""
-    builds = exact.history.builds
+    """The alerts about measures without noise.
+
+    That a program has other operators is told once, in its first build.
+    """
+    history = exact.history
+    lately, last = len(history.builds) - night.rules.base_builds, len(history.builds) - 1
     return [
-        _describe(night, exact.history, group, commits, environments)
+        _describe(night, history, group, commits, environments)
         for group in exact.groups
-        if is_reported(group, find_state(night, group), len(builds) - night.rules.base_builds)
+        if is_reported(group, find_state(night, group), lately)
+        if group.first_bad == last or not _is_structure(group.operators)
     ]
+
+
+def _is_structure(measures: Iterable[str]) -> bool:
+    """Whether measures say what a program consists of; its time says what that costs."""
+    return all(measure in _UNITS for measure in measures)
 
 
 def exact_unit(measure: str) -> str:
@@ -118,7 +128,10 @@ def _describe(
     ]
     evidence = Evidence(names, members, [], [], [], around, None, measures[0], commands)
     alert = night_alert(night, group, builds, evidence)
-    is_small = all(_is_small(member, name, night.settings) for name, member in measured)
+    is_small = all(
+        _is_structure([name]) or _is_small(member, name, night.settings)
+        for name, member in measured
+    )
     return alert.model_copy(update={"is_small": is_small})
 
 
