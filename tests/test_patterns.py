@@ -48,6 +48,9 @@ FOREIGN = {
     "queries.printable": ["_NOT_IN_XML"],
     "queries.report.amounts": ["_WRITTEN"],
     "queries.report.markdown": ["_PLAIN", "_MARKS", "_LIVE_MARKS"],
+    "warehouse.alignment.operator_names": [
+        *("_NUMBER", "_DTYPES", "_PREFIX", "_OTHER_THAN_WORDS", "_TILE"),
+    ],
     "warehouse.archive.retrieval": ["[0-9a-fA-F]{{},64}"],
     "warehouse.engine.connection": [
         *("_DAMAGE", "_LOG_DAMAGE", "_FAILED", "_FULL", "_ORIGINAL", r"PID (\d+)"),

@@ -231,14 +231,15 @@ def order_edits(edits: Iterable[OperatorChange]) -> list[OperatorChange]:
 def make_alert(evidence: Evidence, settings: Settings, **others: Any) -> Group:
     """An alert from evidence and settings, with the other fields of a group."""
     members, first = evidence.members, evidence.members[0]
+    edits = order_edits(evidence.edits)
     named = list(dict.fromkeys(chain.from_iterable(evidence.environment)))
     return Group(
         headline=make_headline(
-            evidence.operators, members, evidence.explains, named, evidence.method_ns
+            evidence.operators, members, evidence.explains, named, evidence.method_ns, edits
         ),
         members=members,
         explains=evidence.explains,
-        edits=order_edits(evidence.edits),
+        edits=edits,
         breakdowns=evidence.breakdowns,
         owner=settings.owner(device=first.device or "", model=first.model, event=evidence.event),
         environment=named,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from queries.report.content import EnvironmentChange, Headline, Member
+from queries.report.content import EnvironmentChange, Headline, Member, OperatorChange
 from queries.report.figures import (
     and_more,
     base_text,
@@ -13,6 +13,7 @@ from queries.report.figures import (
     is_measure,
     member_operator,
     name_text,
+    operator_text,
     place_text,
     times_text,
 )
@@ -24,6 +25,7 @@ def make_headline(
     explains: Sequence[Member],
     environment: Sequence[EnvironmentChange],
     method_ns: float | None,
+    edits: Sequence[OperatorChange] = (),
 ) -> Headline:
     """A group in one line; see `Evidence` for the arguments."""
     costs = [member.cost_ns for member in members if member.cost_ns is not None]
@@ -31,7 +33,7 @@ def make_headline(
     here = [member.cost_ns for member in members if member.cost_ns and _place(member) == place]
     whole = [member.cost_ns for member in explains if member.kind == "method" and member.cost_ns]
     return Headline(
-        title=_title(operators[0], members, explains, environment),
+        title=_title(operators[0], members, explains, environment, edits),
         operator=operators[0],
         operators=list(operators),
         delta=members[0].delta,
@@ -64,6 +66,7 @@ def _title(
     members: Sequence[Member],
     explains: Sequence[Member],
     environment: Sequence[EnvironmentChange],
+    edits: Sequence[OperatorChange],
 ) -> str:
     first = members[0]
     models = {(member.model, member.backend) for member in members}
@@ -78,10 +81,18 @@ def _title(
     times = [_times(moved)] if moved.base_ns is not None or is_measure(moved) else []
     deltas = [] if moved.delta is None else [delta_text(moved.delta)]
     what = [and_more(_operator(operator, first), operators), *times, *deltas]
+    if first.kind in ("method", "delegate_call") and edits:  # what it gained or lost is the cause
+        what[0] = and_more(_edit(edits[0]), len(edits))
+        method = method or first
     if method:
         what[1] = f"method {what[1]}"
     names = ", ".join(sorted({change.attribute for change in environment}))
     return f"{where}: {', '.join(what)}{f', with another {names}' if names else ''}"
+
+
+def _edit(edit: OperatorChange) -> str:
+    operator = operator_text(edit.event_name, edit.delegate_id, edit.ordinal)
+    return f"{edit.change.words} {operator}"
 
 
 def _times(member: Member) -> str:

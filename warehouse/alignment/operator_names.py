@@ -6,11 +6,13 @@ import json
 import re
 from functools import cache
 
-_NUMBER = re.compile(r"\s*#\d+$|[_:]?OpId_\d+|\s*\([a-z]+\)$|[_.:]\d+$")
+_NUMBER = re.compile(r"(?: ?#\d+|[_:]?OpId_\d+|[_.:]\d+| ?\([a-z]+\))$")
+_MOST_NUMBERS = 4  # at the end of a name
 _DTYPES = re.compile(r"\([^()]*\)")
 _PREFIX = re.compile(r"^(native_call_|aten::|aten\.|et_vk\.|quantized_decomposed(::|\.))")
 _OTHER_THAN_WORDS = re.compile(r"[^a-z0-9_]+")
-_TILE = re.compile(r"\d*[a-z]*\d+(x\d+)?")  # such as 4x8 and f32
+_TILE = re.compile(r"\d{0,4}[a-z]{0,6}\d{1,4}(?:x\d{1,4})?")  # such as 4x8 and f32
+_MOST_WORDS = 4  # of a known beginning
 _WAYS_TO_COMPUTE = frozenset({"igemm", "gemm", "dwconv", "vmulcaddc", "spmm"})
 # Families of operators that do the same work, under the names of portable kernels, XNNPACK, Vulkan
 # and others. A name that is not here is a family of its own.
@@ -52,9 +54,8 @@ def plain_name(name: str) -> str:
     """
     if name.startswith("{"):
         return _name_shader(name) or name
-    left = None
-    while left != name:
-        left, name = name, _NUMBER.sub("", name)
+    for _ in range(_MOST_NUMBERS):
+        name = _NUMBER.sub("", name)
     return name.strip()
 
 
@@ -86,7 +87,7 @@ def family_of(plain: str, *, is_kernel: bool) -> str:
     words = _OTHER_THAN_WORDS.sub(" ", name.lower()).split()
     telling = [each for each in words if each not in _WAYS_TO_COMPUTE and not _TILE.fullmatch(each)]
     words = telling or words
-    for count in range(len(words), 0, -1):  # the longest known beginning
+    for count in range(_MOST_WORDS, 0, -1):  # the longest known beginning
         if family := _FAMILY_OF.get("_".join(words[:count])):
             return family
     return "_".join(words) or name.lower()

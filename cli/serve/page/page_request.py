@@ -69,7 +69,7 @@ class PageRequest(Address):
         query = find_query(name, "page" if name.startswith("page_") else "queries")
         known = {parameter.name for parameter in query.header.params}
         chosen = {own: value for own, value in self.chosen().items() if own in known}
-        table = self.store.query(query, **chosen, **params)
+        table = self.store.query(query, **chosen | params)
         if table.num_rows > MOST_ROWS:
             detail = (
                 f"{table.num_rows:,} rows are too many for a page, which sorts {MOST_ROWS:,}: "
