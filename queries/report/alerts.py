@@ -223,6 +223,20 @@ def _list_edits(
     return list(found.values())
 
 
+def _cost_as_parts(
+    edits: Iterable[OperatorChange], breakdowns: Iterable[Breakdown]
+) -> Iterator[OperatorChange]:
+    """Operators that were gained or lost, with the costs that they have as parts of the change."""
+    costs = {
+        (one.where, one.run, part.event_name, part.delegate_id, part.ordinal): part.cost_ns
+        for one in breakdowns
+        for part in one.parts
+    }
+    for edit in edits:
+        key = (edit.where, edit.run, edit.event_name, edit.delegate_id, edit.ordinal)
+        yield edit.model_copy(update={"cost_ns": costs.get(key, edit.cost_ns)})
+
+
 def order_edits(edits: Iterable[OperatorChange]) -> list[OperatorChange]:
     """Operators of one build by cost, the largest first."""
     return sorted(edits, key=lambda edit: (-abs(edit.cost_ns or 0.0), edit.where, edit.event_name))
@@ -231,7 +245,7 @@ def order_edits(edits: Iterable[OperatorChange]) -> list[OperatorChange]:
 def make_alert(evidence: Evidence, settings: Settings, **others: Any) -> Group:
     """An alert from evidence and settings, with the other fields of a group."""
     members, first = evidence.members, evidence.members[0]
-    edits = order_edits(evidence.edits)
+    edits = order_edits(_cost_as_parts(evidence.edits, evidence.breakdowns))
     named = list(dict.fromkeys(chain.from_iterable(evidence.environment)))
     return Group(
         headline=make_headline(

@@ -58,6 +58,14 @@ def test_the_parts_add_up_to_what_the_alert_says_of_the_method(tmp_path: Path, n
             assert (part.base_ns, part.head_ns) == (member.base_ns, member.head_ns)
 
 
+def test_what_the_alert_says_of_an_operator_is_what_it_costs_as_a_part(tmp_path: Path) -> None:
+    group = alert(tmp_path, *FARMS["one operator more"][:2])
+    (edit,) = group.edits
+    (part,) = [part for part in group.breakdowns[0].parts if part.kind == "new operator"]
+    assert edit.cost_ns == part.cost_ns
+    assert "new [Transpose (X32) #1] #1, method" in group.headline.title
+
+
 def alert(folder: Path, before: Sequence[Step], after: Sequence[Step]) -> Group:
     write_nights(folder / "in", [before] * 6 + [after] * 2, name="m", backend="b")
     ingest(folder / "store", folder / "in", manifest={})
