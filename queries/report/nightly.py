@@ -132,7 +132,7 @@ def _summary(
     moved = sum(shift.is_notable for shift in shifts)
     clauses = [
         what,
-        *([f"changes too small to act on: {len(parts.small)}"] if parts.small else []),
+        *([f"other changes to look at: {len(parts.small)}"] if parts.small else []),
         f"improvements: {len(parts.improvements)}",
         f"series judged: {coverage.judged_count:,} of {coverage.series_count:,}",
         *([f"moved as a whole: {moved}"] if moved else []),

@@ -71,8 +71,8 @@ def sort_groups(groups: Sequence[Group]) -> Outline:
     """Sort groups by next step.
 
     Failures are confirmed regressions, except `environment`: those with another environment.
-    Suspects are new; small ones are certain, but too small to act on; settled ones are
-    acknowledged, accepted or fixed.
+    Suspects are new; small ones are certain, but to look at and not to act on; settled ones
+    are acknowledged, accepted, muted or fixed.
     """
     parts = Outline([], [], [], [], [], [])
     for group in groups:
@@ -132,8 +132,8 @@ def verdict_text(report: Report) -> str:
 
 
 def _suspects_text(parts: Outline) -> str:
-    """The number of suspects, and that of changes too small to act on."""
-    counts = ((parts.suspects, "suspect"), (parts.small, "small change"))
+    """The number of suspects, and that of other changes to look at."""
+    counts = ((parts.suspects, "suspect"), (parts.small, "change to look at"))
     texts = [_count(groups, noun) for groups, noun in counts if groups]
     return f"{' and '.join(texts)}, nothing {'else ' if parts.small else ''}confirmed"
 

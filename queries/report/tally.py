@@ -20,11 +20,13 @@ class OperatorTally(NamedTuple):
 
     Attributes:
         counts: The number of operators with each verdict.
+        methods: The number of methods that became slower or faster.
         only_base: Operators of methods that only the base has.
         only_head: Operators of methods that only the head has.
     """
 
     counts: Counter[SeriesVerdict]
+    methods: Counter[SeriesVerdict]
     only_base: int
     only_head: int
 
@@ -34,7 +36,7 @@ class OperatorTally(NamedTuple):
         return self.counts.total()
 
     def text(self, base: str, head: str) -> str:
-        """The counts in words, changes first."""
+        """The counts in words, methods and changes first."""
         changes, others = (
             [
                 f"{self.counts[verdict]:,} {verdict.words}"
@@ -44,7 +46,12 @@ class OperatorTally(NamedTuple):
             for is_change in (True, False)
         )
         found = f"{', '.join(changes)} of" if changes else "no change found in"
-        parts = [f"{found} {count_text(self.total, 'operator')}"]
+        parts = [
+            f"{count_text(self.methods[verdict], 'method')} {verdict.words}"
+            for verdict in (SeriesVerdict.REGRESSION, SeriesVerdict.IMPROVEMENT)
+            if self.methods[verdict]
+        ]
+        parts.append(f"{found} {count_text(self.total, 'operator')}")
         parts += [", ".join(others)] if others else []
         for count, build in ((self.only_base, base), (self.only_head, head)):
             if count:
@@ -71,7 +78,8 @@ def tally_operators(rows: Iterable[Row]) -> OperatorTally:
             counts[SeriesVerdict(row["verdict"])] += 1
         else:
             only[has_head] += 1
-    return OperatorTally(counts, only[False], only[True])
+    methods = Counter(SeriesVerdict(row["verdict"]) for row in rows if row["level"] == "method")
+    return OperatorTally(counts, methods, only[False], only[True])
 
 
 def _method_of(row: Row) -> tuple[object, ...]:

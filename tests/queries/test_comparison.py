@@ -98,7 +98,7 @@ def test_words_name_the_costliest_changes_and_what_the_method_did() -> None:
     steady = _row("unchanged", model="other")
     table = _table(*slower, method, steady)
     assert summary_lines(table, base="b1", head="b2") == [
-        "b2 against b1: 4 slower of 5 operators; 1 unchanged",
+        "b2 against b1: 1 method slower; 4 slower of 5 operators; 1 unchanged",
         "  lab · net: conv #4 +5.0 %, conv #3 +5.0 %, conv #2 +5.0 %, 1 more; "
         "run 1.000 ms to 1.050 ms, +5.0 %",
     ]

@@ -45,7 +45,7 @@ def comparison(request: PageRequest) -> dict[str, Any]:
     for row in shown.rows:
         operator = pick(row, "delegate_id", "ordinal", "model", "backend")
         row["href"] = link("/operator", event=row["event_name"], **operator, **places)
-    title = f"{name_text(base)} against {name_text(head)}"
+    title = f"{name_text(head)} against {name_text(base)}"
     chosen = {name: values for name, values in request.filters.items() if name != "build"}
     tested = link("/v1/queries/comparison", base=base, head=head, **chosen, format="csv")
     note = tally_operators(rows.select(TALLIED).to_pylist()).text(base, head)

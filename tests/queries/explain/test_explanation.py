@@ -43,7 +43,7 @@ def test_an_explanation_of_the_same_store_is_the_same(explained, softplus):
 
 
 def test_measures_without_noise_are_explained_too(softplus):
-    report = softplus_report()
+    report = nightly_report(softplus, Settings(), head="b7")  # where the program changed
     (group,) = (one for one in report.groups if one.headline.operator == "delegate_call_count")
     found = explain_group(softplus, report, group.id)
     assert found.group.members[0].event_name == "delegate_call_count"

@@ -57,8 +57,8 @@ def report(store, head=None, settings=Settings()):  # noqa: B008 - it is immutab
             (
                 "b11",
                 "regressions",
-                "b11: 2 confirmed and 1 suspected regressions, improvements: 1, "
-                "series judged: 5 of 6",
+                "b11: 1 confirmed and 1 suspected regressions, other changes to look at: 1, "
+                "improvements: 1, series judged: 5 of 6",
             ),
         ],
         3,

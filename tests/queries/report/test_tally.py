@@ -19,7 +19,7 @@ def test_each_operator_is_counted_once_and_the_counts_add_up() -> None:
     assert found.total == len(rows)
     assert set(found.counts.values()) == {2}
     text = found.text("a", "b")
-    assert text.startswith("2 slower, 2 faster, 2 new, ")
+    assert text.startswith("1 method slower; 2 slower, 2 faster, 2 new, ")
     assert f" of {len(rows)} operators; " in text
     assert text.endswith("2 cannot tell, 2 too fast to judge, 2 too few dumps")
 

@@ -11,6 +11,7 @@ from tests.support.questions import every_query, needs_rich_farm, question
 from tests.support.rich_farm import rich_farm
 from tests.support.store_rows import AskedConnection
 from warehouse import Warehouse
+from warehouse.engine.aligned_operators import VIEW
 from warehouse.engine.views import load_views
 from warehouse.errors import LakeError, StatementError, StoreError
 from warehouse.lake.place import Lake
@@ -72,7 +73,7 @@ def test_lake_answers_as_the_store_does(farm, lake: Warehouse, rich, name: str) 
 
 @pytest.mark.slow
 def test_views_and_tables_are_those_of_the_store(farm, lake: Warehouse) -> None:
-    for name in [*TABLES, *load_views()]:
+    for name in [*TABLES, *load_views().keys() - {VIEW}]:  # which a bare connection has not filled
         text = f"SELECT count(*) AS n FROM {name}"  # noqa: S608
         assert lake.sql(text).to_pylist() == farm.sql(text).to_arrow_table().to_pylist(), name
 

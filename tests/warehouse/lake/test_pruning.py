@@ -14,6 +14,7 @@ from tests.support.store_rows import AskedConnection, Event, StoreRows
 from warehouse import Warehouse
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
+from warehouse.engine.build_order import update_build_order
 from warehouse.errors import ParameterError
 from warehouse.lake.pruning import PRUNED_TABLES
 
@@ -45,6 +46,7 @@ FILTERED = [
 def farm():
     farm = real_looking_farm(lambda: small_farm(runs=12))
     farm.execute(_SPREAD)
+    update_build_order(farm)
     return farm
 
 

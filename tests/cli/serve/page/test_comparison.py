@@ -37,9 +37,9 @@ def test_operators_stand_with_both_times_and_the_dearest_change_first(site: Test
 
 
 def test_without_names_the_last_two_builds_are_compared(site: TestClient) -> None:
-    assert "b10 against b11" in site.get("/compare?device=phone").text
-    assert "b9 against b10" in site.get("/compare?device=tablet").text
-    assert "b7 against b8" in site.get("/compare?head=b8").text
+    assert "b11 against b10" in site.get("/compare?device=phone").text
+    assert "b10 against b9" in site.get("/compare?device=tablet").text
+    assert "b8 against b7" in site.get("/compare?head=b8").text
 
 
 def test_an_operator_of_one_build_has_no_change(site: TestClient) -> None:
