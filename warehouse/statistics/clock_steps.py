@@ -54,10 +54,12 @@ class Readings(NamedTuple):
 def find_timers(signatures: pa.Table) -> Ints:
     """The clock that timed the events of each signature, or `CLOCKS` if none is known to have."""
     timed_by = {kind: clock for clock, kinds in TIMED_KINDS.items() for kind in kinds}
-    kinds = signatures["kind"].to_pylist()
-    timers = np.array([timed_by.get(kind, CLOCKS) for kind in kinds], np.int64)
-    timers[signatures["unit"].is_valid().to_numpy()] = CLOCKS
-    return timers
+    kinds, units = (signatures[name].to_pylist() for name in ("kind", "unit"))
+    timers = [
+        timed_by.get(kind, CLOCKS) if unit is None else CLOCKS
+        for kind, unit in zip(kinds, units, strict=True)
+    ]
+    return np.array(timers, np.int64)
 
 
 def estimate_steps(
