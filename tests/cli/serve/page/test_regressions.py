@@ -27,7 +27,7 @@ def test_a_head_of_the_address_is_reported(site: TestClient) -> None:
 def test_a_base_of_the_address_is_compared_with_the_head(site: TestClient) -> None:
     text = site.get("/regressions", params={"base": "b8", "head": "b9"}).text
     assert "<title>Regressions: b9 against b8 · tracehouse</title>" in text
-    assert re.search(r"b9 against b8: \d+ slower of \d+ operators; ", text)
+    assert re.search(r"b9 against b8: \d+ methods? slower; \d+ slower of \d+ operators; ", text)
     assert 'href="/v1/report?head=b9&amp;base=b8"' in text
     assert '<a href="/regressions?head=b7&amp;base=b8">b7</a>' in text
     last = site.get("/regressions", params={"base": "b8"}).text
