@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
 from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
 from queries.report.parts import ModelPart, Part
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.queryable import Queryable
 
 Kind = Literal[
     "operator",
@@ -19,6 +22,7 @@ Kind = Literal[
     "framework",
     "irregular runs",
 ]
+PLACE = ("device", "model", "backend", "run")  # of a method
 _WORK = ("kernel", "delegate_op", "delegate_call")
 
 
@@ -46,6 +50,23 @@ class Breakdown(ModelPart):
         description="Operators by cost, then what delegate calls spend outside of their operators, "
         "the framework, and irregular runs: interruptions that no operator typically has."
     )
+
+
+class Framework:
+    """Typical times outside of kernels and delegate calls, as a store has them."""
+
+    def __init__(self, store: Queryable) -> None:
+        self._store = store
+
+    def times(
+        self, place: Mapping[str, Any], sides: Sequence[Sequence[str]]
+    ) -> tuple[float, float] | None:
+        """The median over the builds of base and head; None if either is unknown."""
+        params = {**place, "builds": [build for side in sides for build in side]}
+        rows = self._store.sql(read_statement("framework_times"), params).to_pylist()
+        times = {row["build"]: row["tax_ns"] for row in rows if row["tax_ns"] is not None}
+        base, head = ([times[build] for build in side if build in times] for side in sides)
+        return (median(base), median(head)) if base and head else None
 
 
 class Work(NamedTuple):
@@ -91,7 +112,7 @@ def break_down(
     cost = method[1] - method[0]
     rest = cost - sum(part.cost_ns for part in parts)
     parts.append(_part("irregular runs", cost_ns=rest))
-    own = {name: place[name] for name in ("device", "model", "backend", "run")}
+    own = {name: place[name] for name in PLACE}
     return Breakdown(**own, base_ns=method[0], head_ns=method[1], cost_ns=cost, parts=parts)
 
 

@@ -6,24 +6,21 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from queries.report.breakdown import Breakdown, Work, break_down
+from queries.report.breakdown import PLACE, Breakdown, Framework, Work, break_down
 from queries.report.content import Member
 from queries.report.members import changed_nights
 from queries.report.night import HeadNight
-from warehouse.catalogue.sql_files import read_statement
 from warehouse.queryable import Queryable
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.parts import same_run
 from warehouse.statistics.arrays import Ints
-
-_PLACE = ("device", "model", "backend", "run")
 
 
 class NightBreakdowns:
     """Makes the breakdowns of one night."""
 
     def __init__(self, store: Queryable, night: HeadNight) -> None:
-        self._store, self._night = store, night
+        self._framework, self._night = Framework(store), night
 
     def of(self, changes: Sequence[LevelChange], members: Sequence[Member]) -> list[Breakdown]:
         """The breakdown of each method among the members, which are those of the changes."""
@@ -53,28 +50,15 @@ class NightBreakdowns:
                 work = Work(own, self._level(series, change.base), head and head * frame)
             if work.base_ns is not None or work.head_ns is not None:
                 works.append(work)
-        place = {name: keys[name] for name in _PLACE}
-        framework = self._framework(place, change.base, since, frame)
+        place = {name: keys[name] for name in PLACE}
+        found = self._framework.times(place, [self._builds(change.base), self._builds(since)])
+        framework = found and (found[0], found[1] * frame)
         return break_down(place, method, works, framework)
 
     def _level(self, series: int, nights: Ints) -> float | None:
         """The median of a series' dumps in some nights; None if there is none."""
         values = self._night.fleet.history.values_in(series, nights)
         return float(np.exp(np.median(values))) if len(values) else None
-
-    def _framework(
-        self, place: dict[str, object], base: Ints, since: Ints, frame: float
-    ) -> tuple[float, float] | None:
-        sides = [self._builds(base), self._builds(since)]
-        rows = self._store.sql(
-            read_statement("framework_times"), {**place, "builds": [*sides[0], *sides[1]]}
-        ).to_pylist()
-        times = {row["build"]: row["tax_ns"] for row in rows if row["tax_ns"] is not None}
-        known = [[times[build] for build in side if build in times] for side in sides]
-        if not all(known):
-            return None
-        was, now = (float(np.median(own)) for own in known)
-        return was, now * frame
 
     def _builds(self, nights: Iterable[int]) -> list[str]:
         return list(dict.fromkeys(self._night.fleet.nights[int(n)].build for n in nights))

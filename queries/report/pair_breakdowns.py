@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from queries.report.breakdown import Breakdown, Work, break_down
+from queries.report.breakdown import PLACE, Breakdown, Framework, Work, break_down
 from queries.report.environment import Family
 from queries.report.parts import Row
-from warehouse.catalogue.sql_files import read_statement
 from warehouse.queryable import Queryable
-
-_PLACE = ("device", "model", "backend", "run")
 
 
 class PairBreakdowns:
@@ -27,7 +24,7 @@ class PairBreakdowns:
         head: str,
     ) -> None:
         """Take the rows of `comparison`, and operator types by event name, delegate id and kind."""
-        self._store, self._types, self._builds = store, types, [base, head]
+        self._framework, self._types, self._builds = Framework(store), types, [[base], [head]]
         self._rows: dict[tuple[object, ...], list[Row]] = defaultdict(list)
         for row in rows:
             self._rows[*Family.of(row), row["run"]].append(row)
@@ -49,14 +46,9 @@ class PairBreakdowns:
             if row["level"] != "method"
             and (row["base_ns"] is not None or row["head_ns"] is not None)
         ]
-        place = {name: method[name] for name in _PLACE}
-        found = self._store.sql(
-            read_statement("framework_times"), {**place, "builds": self._builds}
-        ).to_pylist()
-        taxes = {row["build"]: row["tax_ns"] for row in found}
-        base, head = (taxes.get(build) for build in self._builds)
-        framework = None if base is None or head is None else (base, head * frame)
-        return break_down(place, times, works, framework)
+        place = {name: method[name] for name in PLACE}
+        found = self._framework.times(place, self._builds)
+        return break_down(place, times, works, found and (found[0], found[1] * frame))
 
     def _type_of(self, row: Row) -> str:
         key = (row["event_name"], row["delegate_id"], row["kind"])

@@ -1,13 +1,4 @@
--- Where programs ran, of runs that have had several: a row per device, build and run signature.
-WITH varied AS (
-    SELECT m.name AS model, m.backend, r.run
-    FROM named_run_signatures AS r
-    JOIN dumps AS d ON d.dump_id = r.dump_id
-    JOIN models AS m ON m.model_id = d.model_id
-    WHERE r.is_execution
-    GROUP BY m.name, m.backend, r.run
-    HAVING min(r.run_signature_id) < max(r.run_signature_id)
-)
+-- Where the programs of `varied` runs ran: a row per device, build and run signature.
 SELECT
     m.name AS model, m.backend, r.run, v.name AS device, b.name AS build, o.position,
     r.run_signature_id AS program, count(*) AS dump_count

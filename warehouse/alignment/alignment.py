@@ -1,6 +1,6 @@
 """The alignment of two programs: which operator of one is which of the other.
 
-It is a global alignment with affine gaps (Gotoh), as of two sequences of proteins. Pairs score by
+It is a global alignment with affine gaps (Gotoh), as biologists align two proteins. Pairs score by
 their names without numbers; what is unlike is never paired. Times only break ties: all of them
 together weigh less than half a point. Delegate calls whose operators are known are not items of the
 sequence: they are paired by the operators inside, most first, so that an operator may leave a
@@ -21,7 +21,7 @@ from warehouse.alignment.programs import CALL, DELEGATED, KERNEL, Operator, Prog
 Floats = NDArray[np.float64]
 
 _SAME, _SAME_FAMILY, _ELSEWHERE, _NUMBERED = 10, 7, 5, 5
-_SAME_OTHER, _SAME_CALL, _CONTENTS = 2, 1, 5
+_SAME_OTHER, _SAME_CALL = 2, 1
 _MODULE = 4  # more for the same module, less for another one
 _GAP = 2
 _FORBIDDEN = -1e6
@@ -130,10 +130,10 @@ def _break_ties(
 
 
 def _align_items(scores: Floats) -> list[tuple[int, int]]:
-    """The pairs of the best alignment; a row at a time.
+    """The pairs of the best alignment, whose scores are computed a row at a time.
 
     `best[k]` ends in a pair (0), in an item of the base alone (1), or of the head alone (2). The
-    last is a running maximum, for to go on with a gap costs nothing.
+    last is a running maximum, because a gap costs the same however long it is.
     """
     height, width = scores.shape
     best = np.full((3, height + 1, width + 1), -1e9)

@@ -9,7 +9,7 @@ the same shape; a shape that returns, after a revert, is the same again.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -38,6 +38,7 @@ class Sighting(NamedTuple):
 
 # Times of events by id, for a device, the position of a build and a program.
 Times = Mapping[tuple[str, int, int], Mapping[int, float]]
+_Shape = tuple[object, ...]
 _Names = list[tuple[Name, Name | None]]  # of each operator, and of the OPERATOR_CALL around it
 
 
@@ -49,10 +50,10 @@ def name_operators(
     Args:
         sightings: Where the programs ran.
         programs: The programs, by their ids.
-        times: Times at the `changes` between programs; unknown ones are absent.
+        times: Times of the sightings of `list_steps`; unknown ones are absent.
     """
-    newest = list(_find_newest(sightings, programs).values())
-    number = _number_shapes(sightings, programs)
+    shapes = _find_newest(sightings, programs)
+    newest, number = list(shapes.values()), _number_shapes(shapes, sightings, programs)
     names: dict[int, _Names] = {}
     numbers = _Numbers()
     for shape, step in _walk(sightings, number):
@@ -76,27 +77,28 @@ def list_steps(
     sightings: Sequence[Sighting], programs: Mapping[int, Program]
 ) -> Iterator[Sighting]:
     """The sightings next to another program of the device, whose times break ties."""
-    number = _number_shapes(sightings, programs)
+    shapes = _find_newest(sightings, programs)
+    number = _number_shapes(shapes, sightings, programs)
     steps = dict.fromkeys(one for step in _list_changes(sightings, number) for one in step)
     yield from steps
 
 
 def _number_shapes(
-    sightings: Sequence[Sighting], programs: Mapping[int, Program]
+    shapes: Iterable[_Shape], sightings: Sequence[Sighting], programs: Mapping[int, Program]
 ) -> dict[int, int]:
-    """The number of each program's shape, newest shapes first."""
-    shapes = list(_find_newest(sightings, programs))
-    return {one.program: shapes.index(programs[one.program].shape) for one in sightings}
+    """The number of each program's shape among all shapes."""
+    numbers = {shape: number for number, shape in enumerate(shapes)}
+    return {one.program: numbers[programs[one.program].shape] for one in sightings}
 
 
 def _find_newest(
     sightings: Sequence[Sighting], programs: Mapping[int, Program]
-) -> dict[tuple[object, ...], int]:
+) -> dict[_Shape, int]:
     """The newest program of each shape, newest shapes first."""
     ordered = sorted(
         sightings, key=lambda one: (one.position, one.dump_count, one.program, one.device)
     )
-    newest: dict[tuple[object, ...], int] = {}
+    newest: dict[_Shape, int] = {}
     for sighting in reversed(ordered):
         newest.setdefault(programs[sighting.program].shape, sighting.program)
     return newest

@@ -69,9 +69,11 @@ def empty_view(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _align(connection: duckdb.DuckDBPyConnection) -> pa.Table | None:
     """The rows of the view; None if each run has had a single program."""
-    if not _read(connection, "varied_runs"):
+    varied = connection.sql(duckdb_text(read_statement("varied_runs"))).to_arrow_table()
+    if not varied.num_rows:
         return None
-    ran = _read(connection, "program_sightings")
+    with registered(connection, "varied", varied):
+        ran = _read(connection, "program_sightings")
     import pyarrow as pa
 
     from warehouse.alignment.histories import Sighting, name_operators

@@ -121,10 +121,11 @@ class StoreConnections:
             if trust not in self._connections:
                 self._connections[trust] = self._prepare(trust)
             self._prepare_order(trust, text)
-            self._make_views(trust, named_views(text))
-            if VIEW in named_views(text):
+            named = named_views(text)
+            self._make_views(trust, named)
+            if VIEW in named:
                 self._align_operators(trust)
-            elif RUNS in named_views(text):
+            elif RUNS in named:
                 self._forget_old_names(trust)
         return self._connections[trust]
 
