@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from tests.support.corpus import read_dump
@@ -36,7 +37,11 @@ class AttackGround:
             attack = attack.replace(mark, str(place))
         return attack
 
-    def files(self) -> dict[str, bytes]:
-        """All files by path, without the service's audit log."""
+    def files(self) -> dict[str, str]:
+        """The SHA-256 of every file by path, without the service's audit log."""
         files = (path for path in self.folder.rglob("*") if path.is_file())
-        return {str(path): path.read_bytes() for path in files if not path.match("audit.*")}
+        return {
+            str(path.relative_to(self.folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in files
+            if not path.match("audit.*")
+        }

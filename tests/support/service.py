@@ -22,6 +22,7 @@ from queries.report.stored_nights import NightKey, pack_night
 from tests.support.layers import GUARD
 from tests.support.store_template import copy_new_store
 from tests.support.waiting import DEADLINE_SECONDS, until
+from warehouse.engine.seal import seal_of
 from warehouse.load import children
 from warehouse.load.children import DecodingChild, DecodingChildren
 from warehouse.opening.snapshots import find_snapshots
@@ -82,9 +83,9 @@ def service_of(client: TestClient) -> Service:
 
 
 def await_snapshot(client: TestClient) -> None:
-    """Wait until there is a snapshot of the service's store."""
+    """Wait for a snapshot of the service's store, and its seal, which is written last."""
     store = service_of(client).store
-    until(lambda: bool(find_snapshots(store)))
+    until(lambda: any(seal_of(snapshot.path).exists() for snapshot in find_snapshots(store)))
 
 
 def sign_in(service: tuple[TestClient, dict[str, str]], name: str) -> TestClient:
