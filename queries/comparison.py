@@ -18,7 +18,7 @@ from queries.report.figures import (
 )
 from queries.report.parts import Row
 from queries.report.tally import tally_operators
-from queries.report.verdicts import SeriesVerdict
+from warehouse.regressions.verdicts import SeriesVerdict
 
 _CHANGES = {verdict: verdict.words for verdict in SeriesVerdict if verdict.is_change}
 _EXPLAINED = SeriesVerdict.EXPLAINED_BY_RUN_SHIFT

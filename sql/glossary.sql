@@ -3,8 +3,21 @@
 -- A header lists these by name alone, and spells out a column with another meaning.
 --
 -- params:
---   run  STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
---                   #2'.
+--   device       STRING[] OF devices.name = NULL  Only these devices, by name or glob:
+--                               'pixel*'.
+--   pool         STRING[] OF devices.pool = NULL  Only devices of these pools.
+--   model        STRING[] OF models.name = NULL  Only these models.
+--   backend      STRING[] OF models.backend = NULL  Only models lowered to these
+--                               backends.
+--   run          STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g.
+--                               'Execute #2'.
+--   event        STRING[] OF named_event_signatures.event_name = NULL  Only events of
+--                               these names, e.g. 'native_call_conv*', or of these
+--                               delegate ids if they have no name.
+--   delegate_id  STRING[] OF named_event_signatures.delegate_id = NULL  Only these
+--                               delegate debug ids.
+--   ordinal      INT(1..) = NULL  Only the n-th instruction of a name and delegate
+--                               id in its run, from 1.
 --
 -- columns:
 --   dump_id               INT        Number of the dump.
@@ -95,8 +108,6 @@
 --   untimed_count         BIGINT     Dumps of the row in cycles of unknown rate.
 --   peak_bytes            BIGINT     Allocation of the largest run.
 --   largest_bytes         BIGINT     Largest single allocation.
---   series_id             BIGINT     Number of the series: device, model, backend, run,
---                                    operator and unit.
 --   is_head               INT        1 for a dump of the head, 0 for one of the base.
 --   base_count            BIGINT     Dumps of the base that count.
 --   head_count            BIGINT     Dumps of the head that count.

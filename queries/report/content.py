@@ -14,7 +14,8 @@ from pydantic import Field
 from queries.report.breakdown import Breakdown
 from queries.report.notes import Note
 from queries.report.parts import Budget, ExactChange, ModelPart, Part, TaxRow
-from queries.report.verdicts import SeriesVerdict, State, Verdict
+from queries.report.verdicts import State, Verdict
+from warehouse.regressions.verdicts import SeriesVerdict
 
 Direction = Literal["regression", "improvement"]
 

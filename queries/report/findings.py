@@ -16,11 +16,11 @@ from queries.report.measurements import Measurement, measure_part
 from queries.report.part_night import PartNight
 from queries.report.parts import ModelPart
 from queries.report.sensitivity import part_sensitivity, without_values
-from queries.report.verdicts import SeriesVerdict
 from warehouse.regressions.fleet import Fleet
 from warehouse.regressions.groups import number_builds
 from warehouse.regressions.history import find_families
 from warehouse.regressions.nightly import Rules, Status
+from warehouse.regressions.verdicts import SeriesVerdict
 from warehouse.statistics.arrays import Floats, Mask
 from warehouse.statistics.device_states import MAD_TO_SD
 from warehouse.statistics.two_samples import row_median

@@ -16,7 +16,7 @@ from queries.report.parts import Row
 from queries.report.sensitivity import SeriesLimits, describe_sensitivity
 from queries.report.settings import Settings
 from queries.report.tally import OperatorTally
-from queries.report.verdicts import SeriesVerdict
+from warehouse.regressions.verdicts import SeriesVerdict
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 
 CONTAINERS = ("method", "delegate")

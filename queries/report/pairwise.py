@@ -39,8 +39,9 @@ from queries.report.parts import Row
 from queries.report.sensitivity_summary import SensitivitySummary
 from queries.report.settings import Settings
 from queries.report.tally import tally_operators
-from queries.report.verdicts import SeriesVerdict, State
+from queries.report.verdicts import State
 from warehouse.regressions.two_builds import compare_builds
+from warehouse.regressions.verdicts import SeriesVerdict
 from warehouse.statistics.rounding import log_change
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 from warehouse.store import Warehouse

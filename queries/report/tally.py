@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from queries.report.figures import count_text, name_text
 from queries.report.parts import Row
-from queries.report.verdicts import SeriesVerdict
+from warehouse.regressions.verdicts import SeriesVerdict
 
 _METHOD = ("device", "model", "backend", "run")
 TALLIED = ("level", *_METHOD, "base_count", "head_count", "verdict")  # columns that count

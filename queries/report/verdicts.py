@@ -1,7 +1,7 @@
-"""Verdicts of a report, states of an alert, verdicts of a series, with all their properties.
+"""Verdicts of a report and states of an alert, with all their properties.
 
-The forms of a report, the colours of the page, exit statuses and `tracehouse compare` go by these
-lists; tests check that the SQL files and docs/regressions.md agree with them.
+The forms of a report, the colours of the page and exit statuses go by these lists; tests check that
+docs/regressions.md agrees with them.
 """
 
 from __future__ import annotations
@@ -84,46 +84,4 @@ class State(StrEnum):
         member = str.__new__(cls, name)
         member._value_ = name
         member.label, member.tone, member.is_settled = label, tone, is_settled
-        return member
-
-
-class SeriesVerdict(StrEnum):
-    """Verdicts of a comparison of two builds on a series; changes come first.
-
-    Attributes:
-        words: The verdict in people's words.
-        detail: Explanation for a new, removed or moved operator, with the builds' names.
-        is_judged: Whether the series could have shown a change.
-    """
-
-    words: str
-    detail: str
-    is_judged: bool
-
-    REGRESSION = "regression", "slower"
-    IMPROVEMENT = "improvement", "faster"
-    NEW_OP = "new_op", "new", "not in {base}", False
-    REMOVED_OP = "removed_op", "removed", "in {base}, not in {head}", False
-    MOVED = "moved", "moved elsewhere", "its time moved to other operators; the total is unchanged"
-    MODE_MIX = (
-        "mode_mix",
-        "slow in another share of the processes",
-        "the share of slow processes changed",
-    )
-    UNCHANGED = "unchanged", "unchanged"
-    EXPLAINED_BY_RUN_SHIFT = "explained_by_run_shift", "moved with all others"
-    INCONCLUSIVE = "inconclusive", "cannot tell"
-    BELOW_RESOLUTION = "below_resolution", "too fast to judge", "", False
-    NEEDS_MORE_DUMPS = "needs_more_dumps", "too few dumps", "", False
-
-    @property
-    def is_change(self) -> bool:
-        """Whether the series changed."""
-        return self in (SeriesVerdict.REGRESSION, SeriesVerdict.IMPROVEMENT) or bool(self.detail)
-
-    def __new__(cls, name: str, words: str = "", detail: str = "", is_judged: bool = True) -> Self:
-        """Create a member from its tuple."""
-        member = str.__new__(cls, name)
-        member._value_ = name
-        member.words, member.detail, member.is_judged = words, detail, is_judged
         return member

@@ -2,8 +2,9 @@
 --
 -- Each series of the build and of the builds before it has a row. Series of device
 -- pools come last: they have no device, and their counts are of devices. Measures of
--- whole dumps have no run. The thresholds are those of tracehouse.toml where a command,
--- a service or an agent asks, else the default ones.
+-- whole dumps, such as load_time, have no run. The thresholds are those of
+-- tracehouse.toml where a command, a service or an agent asks, else the default ones.
+-- Filters choose rows and change no verdict; device leaves out the series of pools.
 --
 -- Verdicts: regression, improvement (confirmed, and there), suspect_regression,
 -- suspect_improvement (seen, not yet confirmed), returning (of an open change that may
@@ -13,13 +14,12 @@
 -- params:
 --   head  STRING OF builds.name = NULL  Build to judge; by default the last one, without
 --                                       reference builds and trials.
+--   device, pool, model, backend, run, event, delegate_id, ordinal
 --
 -- next: regression_deltas, change_points
 --
 -- columns:
---   device, pool, model, backend, run
---   event_name   STRING   Name of the event; null if none.
---   delegate_id, ordinal
+--   device, pool, model, backend, run, event_name, delegate_id, ordinal
 --   base_count   BIGINT   Dumps of the builds compared with.
 --   head_count
 --   base_ns      DOUBLE   Median of the base, in ns; null for clocks of unknown rate.

@@ -4,18 +4,14 @@
 -- each may be a glob (* ? [a-z]) of names in the store.
 --
 -- params:
---   device   STRING[] OF devices.name = NULL    Only these devices, by name or glob:
---                                              'pixel*'.
---   pool     STRING[] OF devices.pool = NULL    Only devices of these pools.
---   build    STRING[] OF builds.name = NULL     Only these builds.
---   model    STRING[] OF models.name = NULL     Only these models.
---   backend  STRING[] OF models.backend = NULL  Only models lowered to these backends.
---   tag      TAG[] OF named_dumps.tags = NULL   Only dumps with this tag in their
---                                              manifest, KEY=VALUE; several of one key
---                                              are alternatives.
---   since    TIMESTAMP = NULL                   Only dumps captured at or after this
---                                              time.
---   until    TIMESTAMP(>since) = NULL           Only dumps captured before this time.
+--   device, pool
+--   build  STRING[] OF builds.name = NULL    Only these builds.
+--   model, backend
+--   tag    TAG[] OF named_dumps.tags = NULL  Only dumps with this tag in their
+--                                           manifest, KEY=VALUE; several of one key
+--                                           are alternatives.
+--   since  TIMESTAMP = NULL                  Only dumps captured at or after this time.
+--   until  TIMESTAMP(>since) = NULL          Only dumps captured before this time.
 --
 -- columns:
 --   dump_id, device, pool, os, os_version, arch, soc, build, branch, model, backend,

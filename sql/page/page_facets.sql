@@ -4,13 +4,11 @@
 -- sees what another name would select.
 --
 -- params:
---   device   STRING[] OF devices.name = NULL    Only these devices.
---   pool     STRING[] OF devices.pool = NULL    Only devices of these pools.
---   build    STRING[] OF builds.name = NULL     Only these builds.
---   model    STRING[] OF models.name = NULL     Only these models.
---   backend  STRING[] OF models.backend = NULL  Only models lowered to these backends.
---   since    TIMESTAMP = NULL                   Only dumps captured from then on.
---   until    TIMESTAMP = NULL                   Only dumps captured before this time.
+--   device, pool
+--   build  STRING[] OF builds.name = NULL     Only these builds.
+--   model, backend
+--   since  TIMESTAMP = NULL                   Only dumps captured from then on.
+--   until  TIMESTAMP = NULL                   Only dumps captured before this time.
 --
 -- columns:
 --   facet       STRING  device, pool, build, model or backend.

@@ -19,7 +19,7 @@ Line = list[str | Path]
 
 # These dumps have too few runs, no gaps, and no kernels; nor have they two backends, or tags.
 _NEED_MORE = {
-    "change_points", "coverage_gaps", "delegate_transitions", "delegation_coverage", "dump_values",
+    "coverage_gaps", "delegate_transitions", "delegation_coverage", "dump_values",
     "notes", "outlier_runs", "variance_components", "stability", "warmup",
 }  # fmt: skip
 _CANNOT_BE_ASKED = {"backend_comparison", "scaling"}

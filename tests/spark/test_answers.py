@@ -55,7 +55,11 @@ def rich(session, tmp_path_factory):
         yield Both(session, place, lake)
 
 
-@pytest.mark.parametrize("name", cross_section(list_queries(), 4))
+# Two builds have no change yet: test_report.py has a farm of many.
+QUERIES = [name for name in list_queries() if name != "change_points"]
+
+
+@pytest.mark.parametrize("name", cross_section(QUERIES, 4))
 def test_answer_on_spark_is_that_of_duckdb(small, rich, name):
     (rich if needs_rich_farm(name) else small).compare(name, **question(name))
 

@@ -52,11 +52,22 @@ def test_report_of_a_lake_on_spark_is_that_of_the_store(session, store, lake, he
     asked = SparkLake(session, str(lake))
     found = nightly_report(asked, Settings(), head=head, judge=partial(judge_on_spark, asked))
     told, expected = (dict(leaves(json.loads(render(one, "json")))) for one in (found, wanted))
-    assert told == {
-        place: pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
-        for place, value in expected.items()
-    }
+    assert told == near(expected)
     assert found.groups
+
+
+@pytest.mark.parametrize(
+    ("name", "filters"),
+    [("change_points", {}), ("nightly_verdicts", {"device": ["phone", "phone-3"], "head": "b7"})],
+)
+def test_nights_of_a_lake_on_spark_are_those_of_the_store(session, store, lake, name, filters):
+    with Warehouse.open(store, read_only=True) as warehouse:
+        wanted = warehouse.query(name, **filters)
+    found = SparkLake(session, str(lake)).query(name, **filters)
+    assert found.schema == wanted.schema
+    told, expected = (dict(leaves(table.to_pylist())) for table in (found, wanted))
+    assert wanted.num_rows
+    assert told == near(expected)
 
 
 def test_calls_that_changed_alone_name_the_same_operators(session, tmp_path):
@@ -70,6 +81,14 @@ def test_calls_that_changed_alone_name_the_same_operators(session, tmp_path):
     told = [[m.may_be for group in one.groups for m in group.members] for one in (found, wanted)]
     assert told[0] == told[1]
     assert any(OPERATOR in text for text in told[0] if text)
+
+
+def near(values):
+    """The values, fractions but for their last digits."""
+    return {
+        place: pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
+        for place, value in values.items()
+    }
 
 
 def leaves(value, place=()):

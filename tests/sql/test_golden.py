@@ -18,7 +18,6 @@ from warehouse import Warehouse
 
 # What is asked of the recorded farm.
 RECORDED = {
-    "change_points": {"event": "native_call_c*"},
     "cold_start": {},
     "coverage_gaps": {},
     "data_quality": {},

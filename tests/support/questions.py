@@ -31,7 +31,7 @@ _OPTIONS: dict[str, dict[str, object]] = {
 # Tables that only some dumps fill, and the table of refused files.
 _RECORDED = ("allocations", "counters", "debug_values", "ingest_errors", "point_notes")
 
-# Python answers these; nightly_verdicts needs nights.
+# Python answers these; change_points and nightly_verdicts need nights.
 _COMPUTED = ("comparison", "regression_deltas")
 
 _small_farm, _rich_farm = cache(small_farm), cache(rich_farm)

@@ -28,8 +28,8 @@ from queries.report.content import (
 from queries.report.figures import count_text
 from queries.report.notes import Note
 from queries.report.parts import ExactChange, TaxRow
-from queries.report.verdicts import SeriesVerdict
 from warehouse.point import Point
+from warehouse.regressions.verdicts import SeriesVerdict
 
 _NIGHTS = 14
 

@@ -30,7 +30,7 @@ from warehouse.catalogue.sql_files import (
 from warehouse.errors import HeaderError, UnknownQueryError
 
 _COMPUTED = "computed"
-_NIGHTLY = "nightly_verdicts"
+_NIGHTLY = ("change_points", "nightly_verdicts")
 
 
 class Query(NamedTuple):
@@ -48,8 +48,8 @@ class Query(NamedTuple):
 
     @property
     def is_nightly(self) -> bool:
-        """Whether it judges a night, by thresholds that settings may change."""
-        return self.header.name == _NIGHTLY
+        """Whether it judges nights, by thresholds that settings may change."""
+        return self.header.name in _NIGHTLY
 
 
 @cache

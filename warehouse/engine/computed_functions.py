@@ -11,23 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from warehouse.statistics import change_points, sample_sizes, two_samples
+from warehouse.statistics import sample_sizes, two_samples
 from warehouse.statistics import variance_components as split
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-
-
-def find_change(points: pa.Array) -> pa.Array:
-    """The change point of a series: see `change_points`. A point is a list: logarithm, build."""
-    lists = _whole(points)
-    lengths = pc.list_value_length(lists)
-    values = lists.flatten().flatten().to_numpy(zero_copy_only=False).reshape(-1, 2)
-    found = change_points.find_change_points(
-        *(_padded(lengths, pa.array(values[:, column])) for column in range(2))
-    )
-    return _struct(_CHANGE, found._asdict(), found.split > 0)
 
 
 def find_gap(values: pa.Array) -> pa.Array:
@@ -58,15 +47,14 @@ def variance_components(points: pa.Array) -> pa.Array:
     return _struct(_VARIANCES, figures, lengths > 0)
 
 
-def _fields(names: str, **others: pa.DataType) -> list[pa.Field]:
-    return [pa.field(name, others.get(name, pa.float64())) for name in names.split()]
+def _fields(names: str) -> list[pa.Field]:
+    return [pa.field(name, pa.float64()) for name in names.split()]
 
 
 _VARIANCES = _fields(
     "device firmware governor temperature session build process total "
     "now more_dumps more_sessions pairs pool"
 )
-_CHANGE = _fields("split p least_p shift", split=pa.int64())
 _GAP = _fields("middle width")
 
 
@@ -78,20 +66,13 @@ def _whole(column: pa.Array) -> pa.Array:
 def _rows(lists: pa.Array) -> Floats:
     """Lists as rows of an array, filled up with NaN."""
     whole = _whole(lists)
-    return _padded(pc.list_value_length(whole), whole.flatten())
-
-
-def _padded(lengths: pa.Array, values: pa.Array) -> Floats:
-    sizes = lengths.fill_null(0).to_numpy(zero_copy_only=False)
+    sizes = pc.list_value_length(whole).fill_null(0).to_numpy(zero_copy_only=False)
     rows = np.full((len(sizes), max(1, int(sizes.max(initial=0)))), np.nan)
     filled = np.arange(rows.shape[1]) < sizes[:, None]
-    rows[filled] = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    rows[filled] = whole.flatten().to_numpy(zero_copy_only=False)
     return rows
 
 
 def _struct(fields: list[pa.Field], figures: dict[str, Floats], is_there: Mask) -> pa.Array:
-    columns = [
-        pa.array(figures[field.name], pa.float64(), from_pandas=True).cast(field.type)
-        for field in fields
-    ]
+    columns = [pa.array(figures[field.name], from_pandas=True) for field in fields]
     return pa.StructArray.from_arrays(columns, fields=fields, mask=pa.array(~is_there))

@@ -50,17 +50,12 @@ class Function(NamedTuple):
     @property
     def spark_type(self) -> str:
         """Spark's type of the result."""
-        fields = re.sub(r"(\w+) (DOUBLE|BIGINT)", r"\1: \2", self.gives)
+        fields = re.sub(r"(\w+) DOUBLE", r"\1: DOUBLE", self.gives)
         whole = fields.replace("(", "<").replace(")", ">")
         return f"ARRAY<{whole.removesuffix('[]')}>" if whole.endswith("[]") else whole
 
 
 FUNCTIONS = (
-    Function(
-        "find_change",
-        ("DOUBLE[][]",),
-        "STRUCT(split BIGINT, p DOUBLE, least_p DOUBLE, shift DOUBLE)",
-    ),
     Function("find_gap", ("DOUBLE[]",), "STRUCT(middle DOUBLE, width DOUBLE)"),
     Function("smallest_change", ("DOUBLE[]",), "DOUBLE"),
     Function("variance_components", ("DOUBLE[][]",), _VARIANCES),

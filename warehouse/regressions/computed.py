@@ -1,10 +1,10 @@
-"""Canned queries that Python answers instead of SQL: verdicts on a night, and on two builds."""
+"""Canned queries that Python answers instead of SQL: about nights, and about two builds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,14 +18,19 @@ from warehouse.errors import ParameterError
 from warehouse.queryable import Streamable
 from warehouse.regressions.fleet import MinChange
 from warehouse.regressions.judging import Judge, judge_here, list_heads
-from warehouse.regressions.level_changes import LevelChange
+from warehouse.regressions.level_changes import LevelChange, compare_builds
 from warehouse.regressions.nightly import MIN_CHANGE, Rules, Status
-from warehouse.regressions.parts import PartResult
-from warehouse.regressions.series_values import COUNTED, KEY
+from warehouse.regressions.parts import PartResult, Selection
+from warehouse.regressions.series_values import COUNTED, RATES
 from warehouse.regressions.two_builds import JudgeParts, answer_pair
 from warehouse.statistics.arrays import Floats
 
+_CHANGES = "change_points"
 _KEYS = ("device", "pool", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
+_ORDER = (*_KEYS, "unit", "kind", "op_type")
+_FILTERED = {"event": "event_name"}  # columns of other names than the filters of rows
+_PLACES = "SELECT DISTINCT device, coalesce(pool, device) AS place FROM named_dumps"
+_MEASURES = " UNION SELECT name FROM dump_measures"  # events of whole dumps
 _WORDS = {1: "regression", -1: "improvement"}
 
 
@@ -83,11 +88,13 @@ def answer_computed(
         return answer_pair(store, query, params, judges.pair)
 
     def read_names(names: Names) -> list[object]:
-        rows = store.sql(f"SELECT DISTINCT {names.column} AS name FROM {names.table}")  # noqa: S608
+        text = f"SELECT DISTINCT {names.column} AS name FROM {names.table}"  # noqa: S608
+        rows = store.sql(text + _MEASURES * (names.column == "event_name"))
         return [name for name in rows["name"].to_pylist() if name is not None]
 
     thresholds = thresholds or Thresholds()
-    head = resolve_names(query, bind_parameters(query, params), read_names)["head"]
+    bound = resolve_names(query, bind_parameters(query, params), read_names)
+    head = bound.pop("head")
     if head is None:
         heads = list_heads(store, None)
         if not heads:
@@ -95,13 +102,80 @@ def answer_computed(
             raise ParameterError(query.header.name, "head", problem)
         head = heads[-1]
     judge = judges.night or partial(judge_here, store)
-    parts = judge(str(head), thresholds.min_change, thresholds.rules, _view_part)
-    order = [(name, "ascending") for name in KEY]
-    return pa.concat_tables(parts).sort_by(order).drop_columns(["unit", "kind", "op_type"])
+    view = _view_changes if query.header.name == _CHANGES else _view_series
+    selection = _select_parts(store, bound)
+    parts = judge(str(head), thresholds.min_change, thresholds.rules, view, selection)
+    rows = _choose_rows(pa.concat_tables(parts), bound)
+    names = [column.name for column in query.header.columns]
+    return rows.sort_by([(name, "ascending") for name in _ORDER]).select(names)
 
 
-def _view_part(part: PartResult) -> pa.Table:
-    """The rows of a part, in any order, with all of `KEY`."""
+def _select_parts(store: Streamable, filters: Mapping[str, Any]) -> Selection:
+    """The parts that may have rows that pass filters; a device is judged with all of its pool."""
+    places = filters["pool"]
+    if places is None and filters["device"] is not None:
+        rows = store.sql(_PLACES).to_pylist()
+        places = [row["place"] for row in rows if row["device"] in filters["device"]]
+    return Selection(places, filters["model"], filters["backend"])
+
+
+def _choose_rows(rows: pa.Table, filters: Mapping[str, object]) -> pa.Table:
+    """The rows that have a value of each filter, unless it is None."""
+    for name, wanted in filters.items():
+        if wanted is not None:
+            column = rows[_FILTERED.get(name, name)]
+            values = wanted if isinstance(wanted, list) else [wanted]
+            rows = rows.filter(pc.is_in(column, pa.array(values, column.type)))
+    return rows
+
+
+def _view_changes(part: PartResult) -> pa.Table:
+    """The changes of a part; those of a series in order."""
+    fleet, changes = part.fleet, part.replay.changes
+    history, counts = fleet.history, part.replay.cells.dump_count
+    since = [change.list_nights(counts[change.series]) for change in changes]
+    pairs = [(change, change.base, nights) for change, nights in zip(changes, since, strict=True)]
+    delta = np.expm1(compare_builds(history, pairs).shift)
+    bases = (history.values_in(change.series, change.base) for change in changes)
+    before = np.array([np.exp(np.median(values)) for values in bases], float)
+    series = np.array([change.series for change in changes], np.int64)
+    before[fleet.is_pool[series]] = np.nan
+    keys = fleet.keys.take(pa.array(series))
+
+    def name_builds(nights: Iterable[int | None]) -> pa.Array:
+        names = [None if night is None else fleet.nights[night].build for night in nights]
+        return pa.array(names, pa.string())
+
+    return pa.table(
+        {
+            **{name: keys[name] for name in _ORDER},
+            "verdict": pa.array(map(_word, changes), pa.string()),
+            "first_bad": name_builds(change.first_bad for change in changes),
+            "last_good": name_builds(change.last_good for change in changes),
+            "confirmed_in": name_builds(change.confirmed for change in changes),
+            "fixed_in": name_builds(change.fixed for change in changes),
+            "unit": pa.array(map(_name_unit, keys.to_pylist()), pa.string()),
+            "before": _known(before),
+            "after": _known(before * (1 + delta)),
+            "delta": _known(delta),
+            "error": _known(np.array([change.errors[0] for change in changes], float)),
+        }
+    )
+
+
+def _name_unit(series: Mapping[str, Any]) -> str:
+    """The unit of a series' values: a counter has its own as delegate id, a rate the inverse."""
+    if series["kind"] not in COUNTED:
+        return str(series["unit"])
+    unit = str(series["delegate_id"] or "ns")
+    if series["kind"] not in RATES:
+        return unit
+    counted = unit.removesuffix("/s")
+    return f"s/{counted}" if counted else "s"
+
+
+def _view_series(part: PartResult) -> pa.Table:
+    """The rows of the series of a part, in any order."""
     latest, keys = part.replay.night, part.fleet.keys
     last = part.fleet.history.build_count - 1
     level = part.replay.cells.median[:, last]
@@ -113,7 +187,7 @@ def _view_part(part: PartResult) -> pa.Table:
     verdicts, first_bad = _verdicts(part)
     return pa.table(
         {
-            **{name: keys[name] for name in (*_KEYS, "unit", "kind", "op_type")},
+            **{name: keys[name] for name in _ORDER},
             "base_count": pa.array(latest.base.dumps, pa.int64()),
             "head_count": pa.array(part.replay.cells.dump_count[:, last], pa.int64()),
             "base_ns": _known(np.where(is_time, np.exp(latest.base.raw), np.nan)),

@@ -15,7 +15,7 @@ from warehouse.catalogue.queries import expand_statement
 from warehouse.queryable import Queryable, Streamable
 from warehouse.regressions.fleet import MinChange, order_nights
 from warehouse.regressions.nightly import Rules
-from warehouse.regressions.parts import PART, PartResult, View, judge_part
+from warehouse.regressions.parts import ALL_PARTS, PART, PartResult, Selection, View, judge_part
 from warehouse.regressions.series_values import encode_texts, list_recordings
 from warehouse.statistics.arrays import Ints
 
@@ -35,7 +35,13 @@ class Judge(Protocol):
     """Judges the parts of a fleet, and returns a view of each."""
 
     def __call__(
-        self, head: str, min_change: MinChange, rules: Rules, view: Callable[[PartResult], View], /
+        self,
+        head: str,
+        min_change: MinChange,
+        rules: Rules,
+        view: Callable[[PartResult], View],
+        selection: Selection = ALL_PARTS,
+        /,
     ) -> list[View]:
         """Judge the series of a build and of earlier builds; `view` runs where a part is judged."""
 
@@ -46,14 +52,15 @@ def judge_here(
     min_change: MinChange,
     rules: Rules,
     view: Callable[[PartResult], View],
+    selection: Selection = ALL_PARTS,
 ) -> list[View]:
     """Judge the series of a build and of earlier builds; values of other parts wait on disk."""
     files = count_files(store)
     with tempfile.TemporaryDirectory(prefix="tracehouse-") as folder:
         with store.stream(expand_statement("fleet_values"), {"head": head}) as values:
-            if files == 1:
+            if files == 1 and selection == ALL_PARTS:
                 return [view(judge_part(values.read_all(), head, min_change, rules))]
-            spilled = ValueFiles(Path(folder), files, values)
+            spilled = ValueFiles(Path(folder), files, values, selection)
         nights = order_nights(spilled.nights, head)
         return [view(judge_part(part, head, min_change, rules, nights)) for part in spilled.read()]
 
@@ -65,9 +72,18 @@ def count_files(store: Queryable) -> int:
 
 
 class ValueFiles:
-    """Rows of values in files, whole parts in each."""
+    """Rows of values in files, whole parts in each; and the nights of all rows.
 
-    def __init__(self, folder: Path, files: int, values: pa.RecordBatchReader) -> None:
+    Only the rows of selected parts are written.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        files: int,
+        values: pa.RecordBatchReader,
+        selection: Selection = ALL_PARTS,
+    ) -> None:
         options = pa.ipc.IpcWriteOptions(compression="lz4")
         self._paths = [folder / f"{number}.arrows" for number in range(files)]
         no_rows = encode_texts(values.schema.empty_table())
@@ -76,6 +92,7 @@ class ValueFiles:
         for batch in values:
             rows = encode_texts(pa.Table.from_batches([batch]))
             nights.append(list_recordings(rows))
+            rows = selection.choose(rows)
             place = _place_parts(rows, files)
             order = np.argsort(place, kind="stable")
             ends = np.searchsorted(place[order], np.arange(files + 1)).tolist()

@@ -69,6 +69,13 @@ class LevelChange:
         """Factor of the state that is subtracted from the values; 0 if raw values decide."""
         return self.own_reaction * self.is_residual
 
+    def list_nights(self, dump_count: Ints) -> Ints:
+        """The nights at the new level; `dump_count` has the series' dumps in each night."""
+        end = len(dump_count) if self.fixed is None else self.fixed
+        nights = np.arange(self.first_bad, end)
+        there: Ints = nights[dump_count[nights] > 0]
+        return there
+
 
 def compare_builds(
     history: SeriesHistory, pairs: Sequence[tuple[LevelChange, Ints, Ints]]

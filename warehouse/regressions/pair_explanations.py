@@ -15,13 +15,14 @@ import numpy as np
 
 from warehouse.regressions.pair_figures import PairFigures
 from warehouse.regressions.pair_series import PairSeries
-from warehouse.regressions.pair_verdicts import PairJudgement, PairVerdict
+from warehouse.regressions.pair_verdicts import PairJudgement
+from warehouse.regressions.verdicts import SeriesVerdict
 from warehouse.statistics.arrays import Floats
 
 _PARTS = {"method": ("kernel", "delegate_call"), "delegate_call": ("delegate_op",)}  # by kind
 _MOST_NAMED = 3
-_SHORT = PairVerdict.BELOW_RESOLUTION
-_UNSEEN = (PairVerdict.UNCHANGED, PairVerdict.INCONCLUSIVE)
+_SHORT = SeriesVerdict.BELOW_RESOLUTION
+_UNSEEN = (SeriesVerdict.UNCHANGED, SeriesVerdict.INCONCLUSIVE)
 
 
 class Explanation(NamedTuple):
@@ -76,7 +77,7 @@ def _list_hiding(
     cost: float,
     series: PairSeries,
     figures: PairFigures,
-    verdict: Sequence[PairVerdict],
+    verdict: Sequence[SeriesVerdict],
 ) -> list[int]:
     """The operators that could hide half of the change of a call, the longest first."""
     bound = figures.high if cost > 0 else figures.low

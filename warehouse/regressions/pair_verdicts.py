@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from warehouse.regressions.nightly import adjust_p
 from warehouse.regressions.pair_figures import POOL, PairFigures
 from warehouse.regressions.pair_series import DELEGATED, METHOD, PairSeries
 from warehouse.regressions.series_values import group_rows
+from warehouse.regressions.verdicts import SeriesVerdict
 from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.device_states import MAD_TO_SD, group_median
 from warehouse.statistics.rounding import ROUNDING, log_change
@@ -25,24 +25,7 @@ _CONTAINERS = ("method", "delegate")  # levels
 _TOGETHER = "operator"  # level of the family of operators, calls and methods
 _FAILED = "(incomplete)"  # end of the name of runs that failed
 
-
-class PairVerdict(StrEnum):
-    """Verdicts on a series of two builds; see the query `regression_deltas`."""
-
-    NEW_OP = "new_op"
-    REMOVED_OP = "removed_op"
-    NEEDS_MORE_DUMPS = "needs_more_dumps"
-    BELOW_RESOLUTION = "below_resolution"
-    REGRESSION = "regression"
-    IMPROVEMENT = "improvement"
-    MOVED = "moved"
-    MODE_MIX = "mode_mix"
-    EXPLAINED_BY_RUN_SHIFT = "explained_by_run_shift"
-    UNCHANGED = "unchanged"
-    INCONCLUSIVE = "inconclusive"
-
-
-CHANGES = (PairVerdict.REGRESSION, PairVerdict.IMPROVEMENT)
+CHANGES = (SeriesVerdict.REGRESSION, SeriesVerdict.IMPROVEMENT)
 
 
 class Limits(NamedTuple):
@@ -69,7 +52,7 @@ class PairJudgement(NamedTuple):
     """
 
     family: Ints
-    verdict: list[PairVerdict]
+    verdict: list[SeriesVerdict]
     p_adjusted: Floats
     dumps_needed: Floats
     cost: Floats
@@ -108,7 +91,7 @@ def judge_series(series: PairSeries, figures: PairFigures, limits: Limits) -> Pa
     steps = _price(figures, verdict, _find_steps(figures))
     is_moved = _find_moved(family, kinds, steps) & np.isin(verdict, CHANGES)
     needed = _find_needed(figures, tests, verdict, limits, _reach_tick(series, figures))
-    verdict[is_moved] = PairVerdict.MOVED
+    verdict[is_moved] = SeriesVerdict.MOVED
     return PairJudgement(family, verdict.tolist(), tests.p_adjusted, needed, cost)
 
 
@@ -173,21 +156,21 @@ def _judge(
     few = np.minimum(figures.base_count, figures.head_count) < LEAST_DUMPS
     with np.errstate(invalid="ignore"):
         rules = (
-            (PairVerdict.NEW_OP, base_ran & ~has_base & is_usual),
-            (PairVerdict.REMOVED_OP, head_ran & ~has_head & is_usual),
-            (PairVerdict.NEEDS_MORE_DUMPS, few),
-            (PairVerdict.BELOW_RESOLUTION, ~tests.is_tested),
+            (SeriesVerdict.NEW_OP, base_ran & ~has_base & is_usual),
+            (SeriesVerdict.REMOVED_OP, head_ran & ~has_head & is_usual),
+            (SeriesVerdict.NEEDS_MORE_DUMPS, few),
+            (SeriesVerdict.BELOW_RESOLUTION, ~tests.is_tested),
             (
-                PairVerdict.NEEDS_MORE_DUMPS,
+                SeriesVerdict.NEEDS_MORE_DUMPS,
                 figures.least_p > limits.q / np.maximum(tests.test_count, 1),
             ),
-            (PairVerdict.REGRESSION, is_sure & (low > 0) & (shift >= least)),
-            (PairVerdict.IMPROVEMENT, is_sure & (high < 0) & (shift <= -least)),
-            (PairVerdict.MODE_MIX, tests.mode_p <= limits.q),
-            (PairVerdict.EXPLAINED_BY_RUN_SHIFT, is_container & (moved >= margin)),
-            (PairVerdict.UNCHANGED, np.maximum(high, -low) + doubt <= margin),
+            (SeriesVerdict.REGRESSION, is_sure & (low > 0) & (shift >= least)),
+            (SeriesVerdict.IMPROVEMENT, is_sure & (high < 0) & (shift <= -least)),
+            (SeriesVerdict.MODE_MIX, tests.mode_p <= limits.q),
+            (SeriesVerdict.EXPLAINED_BY_RUN_SHIFT, is_container & (moved >= margin)),
+            (SeriesVerdict.UNCHANGED, np.maximum(high, -low) + doubt <= margin),
         )
-    verdict = np.full(len(family), PairVerdict.INCONCLUSIVE, object)
+    verdict = np.full(len(family), SeriesVerdict.INCONCLUSIVE, object)
     for word, applies in reversed(rules):
         verdict[applies] = word
     return verdict
@@ -229,10 +212,10 @@ def _find_needed(
     margin = float(log_change(limits.min_change))
     wanted = find_needed_dumps(limits.q / np.maximum(tests.rival_count, 1))
     needed = np.full(len(verdict), np.nan)
-    few = verdict == PairVerdict.NEEDS_MORE_DUMPS
+    few = verdict == SeriesVerdict.NEEDS_MORE_DUMPS
     needed[few] = np.fmax(wanted - dumps, 1)[few]
     is_hidden = (tests.p_adjusted <= limits.q) & ~is_fine & (np.abs(figures.shift) >= margin)
-    wide = (verdict == PairVerdict.INCONCLUSIVE) & ~is_hidden  # by the clock: no dumps help
+    wide = (verdict == SeriesVerdict.INCONCLUSIVE) & ~is_hidden  # by the clock: no dumps help
     if margin > 0:
         times = ((figures.high - figures.low) / 2 / margin) ** 2
         needed[wide] = np.maximum(np.ceil(dumps * times) - dumps, 1)[wide]
@@ -244,8 +227,8 @@ def _price(figures: PairFigures, verdict: NDArray[np.object_], changes: Floats) 
     cost = np.zeros(len(verdict))
     for words, values in (
         (CHANGES, changes),
-        ((PairVerdict.NEW_OP,), figures.head_value),
-        ((PairVerdict.REMOVED_OP,), -figures.base_value),
+        ((SeriesVerdict.NEW_OP,), figures.head_value),
+        ((SeriesVerdict.REMOVED_OP,), -figures.base_value),
     ):
         own = np.isin(verdict, words)
         cost[own] = np.nan_to_num(values[own])

@@ -34,6 +34,32 @@ View = TypeVar("View")  # what is made of a part where it is judged
 PART = ("pool", "model", "backend")  # of one pool; without a pool, also of one device
 
 
+class Selection(NamedTuple):
+    """Names in the keys of the parts to judge; None for any.
+
+    Attributes:
+        place: Pools, and devices without one.
+        model: Models.
+        backend: Backends.
+    """
+
+    place: Sequence[str] | None = None
+    model: Sequence[str] | None = None
+    backend: Sequence[str] | None = None
+
+    def choose(self, rows: pa.Table) -> pa.Table:
+        """The rows of fleet_values that are of these parts."""
+        for name, names in self._asdict().items():
+            if names is not None:
+                is_place = name == "place"
+                column = pc.coalesce(rows["pool"], rows["device"]) if is_place else rows[name]
+                rows = rows.filter(pc.is_in(column, pa.array(names, pa.string())))
+        return rows
+
+
+ALL_PARTS = Selection()
+
+
 class PartResult(NamedTuple):
     """Some families, and their results as of the last night."""
 
@@ -116,8 +142,7 @@ class Edits(NamedTuple):
 def find_edits(fleet: Fleet, cells: Cells, change: LevelChange) -> Edits:
     """The operators that a changed container gained or lost since its last good night."""
     family, counts = fleet.history.series.family, cells.dump_count
-    since = np.arange(change.first_bad, change.fixed or fleet.history.build_count)
-    last = int(max(since[counts[change.series, since] > 0], default=change.first_bad))
+    last = int(max(change.list_nights(counts[change.series]), default=change.first_bad))
     here = np.flatnonzero((family == family[change.series]) & ~fleet.is_measure & ~fleet.is_pool)
     was, now = counts[here, change.last_good] > 0, counts[here, last] > 0
     is_known = was.any() and now.any()

@@ -11,7 +11,7 @@ import pyarrow as pa
 from warehouse.catalogue.queries import Query, expand_statement
 from warehouse.regressions.fleet import MinChange, order_nights
 from warehouse.regressions.nightly import Rules
-from warehouse.regressions.parts import PART, PartResult, View, judge_part
+from warehouse.regressions.parts import ALL_PARTS, PART, PartResult, Selection, View, judge_part
 from warehouse.regressions.series_values import PLACE, RECORDING
 from warehouse.regressions.two_builds import JudgePart
 from warehouse.spark.tasks import spark_errors
@@ -29,6 +29,7 @@ def judge_on_spark(
     min_change: MinChange,
     rules: Rules,
     view: Callable[[PartResult], View],
+    selection: Selection = ALL_PARTS,
 ) -> list[View]:
     """Judge the series of a build and of earlier builds, with the results of one process.
 
@@ -37,8 +38,13 @@ def judge_on_spark(
     Raises:
         SparkError: A job failed.
     """
+    from pyspark.sql.functions import expr
+
     rows = lake.frame(expand_statement("fleet_values"), {"head": head}).localCheckpoint()
     nights = order_nights(rows.select(*PLACE, *RECORDING).distinct().toArrow(), head)
+    for key, names in zip(("coalesce(pool, device)", "model", "backend"), selection, strict=True):
+        if names is not None:
+            rows = rows.where(expr(key).isin(list(names)))
 
     def judge(part: pa.Table) -> View:
         return view(judge_part(part, head, min_change, rules, nights))

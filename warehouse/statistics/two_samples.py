@@ -71,16 +71,13 @@ class SampleComparison(NamedTuple):
         return ~np.isnan(self.split) & ~self.is_centred
 
 
-def compare_samples(base: Floats, head: Floats, *, has_modes: bool = True) -> SampleComparison:
-    """Compare each row of `base`, shape (pairs, n), with that of `head`, shape (pairs, m).
-
-    Without `has_modes`, values are compared as if they had one mode.
-    """
+def compare_samples(base: Floats, head: Floats) -> SampleComparison:
+    """Compare each row of `base`, shape (pairs, n), with that of `head`, shape (pairs, m)."""
     count = len(base)
     parts = [np.full(count, np.nan) for _ in range(11)]
     centred = np.zeros(count, bool)
     for rows, base_rows, head_rows in _blocks(base, head):
-        modes = centre_modes(base_rows, head_rows, has_modes=has_modes)
+        modes = centre_modes(base_rows, head_rows)
         figures = _compare(modes.base, modes.head)
         for part, values in zip(parts, (*figures, *modes[3:]), strict=True):
             part[rows] = values
@@ -117,7 +114,7 @@ class Modes(NamedTuple):
     share_p: Floats
 
 
-def centre_modes(base: Floats, head: Floats, *, has_modes: bool = True) -> Modes:
+def centre_modes(base: Floats, head: Floats) -> Modes:
     """Values minus the median of their side of the largest gap, if the gap is clear.
 
     The gap must be wider than 0.08 and than 8 times the median gap, without 8 % of the values at
@@ -127,7 +124,7 @@ def centre_modes(base: Floats, head: Floats, *, has_modes: bool = True) -> Modes
     nearly all of the base, the head has moved to another mode: such a pair stays unchanged.
     """
     split, _ = find_gap(np.concatenate([base, head], axis=1))
-    split = np.where(has_modes, split, np.nan)[:, None]
+    split = split[:, None]
     with np.errstate(invalid="ignore"):
         base_is_slow, head_is_slow = base > split, head > split
     base_slow, head_slow = _share(base_is_slow, base), _share(head_is_slow, head)
@@ -241,7 +238,7 @@ def _compare(base: Floats, head: Floats) -> tuple[Floats, ...]:
     """p, excess, variance, shift and the ends of its interval."""
     base_count, head_count = _count_known(base), _count_known(head)
     total = base_count * head_count
-    excess, variance = rank_test(base, head)
+    excess, variance = _rank_test(base, head)
     p = two_sided_p(base_count, head_count, excess, variance)
     edge = np.zeros(len(base), np.int64)
     for n, m, rows in _list_sizes(base_count, head_count):
@@ -252,7 +249,7 @@ def _compare(base: Floats, head: Floats) -> tuple[Floats, ...]:
     return p, excess, variance, _middle(ordered, total), low, high
 
 
-def rank_test(base: Floats, head: Floats) -> tuple[Floats, Floats]:
+def _rank_test(base: Floats, head: Floats) -> tuple[Floats, Floats]:
     """The excess and the variance of the Mann-Whitney test, see `SampleComparison`."""
     pooled = np.concatenate([base, head], axis=1)
     order = np.argsort(pooled, axis=1)

@@ -13,7 +13,7 @@ from cli.serve.page.listing import Column, listing, sort_page
 from cli.serve.page.page_request import PageRequest
 from queries.report.figures import cost_text, delta_text, duration_text, name_text, operator_text
 from queries.report.tally import TALLIED, tally_operators
-from queries.report.verdicts import SeriesVerdict
+from warehouse.regressions.verdicts import SeriesVerdict
 
 BUILDS = {"base": "the one before", "head": "the last build"}
 FIELDS = (*BUILDS, "sort", "page")

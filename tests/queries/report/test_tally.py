@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from queries.report.tally import TALLIED, tally_operators
-from queries.report.verdicts import SeriesVerdict
+from warehouse.regressions.verdicts import SeriesVerdict
 
 
 def _row(verdict: str, *, counts: tuple[int, int] = (8, 8), **columns: Any) -> dict[str, Any]:

@@ -7,24 +7,15 @@ import pytest
 from queries.report.content import OperatorChange
 from queries.report.forms import MEDIA_TYPES, render
 from queries.report.outline import verdict_text
-from queries.report.verdicts import SeriesVerdict, State, Verdict
+from queries.report.verdicts import State, Verdict
 from tests.support.documents import ROOT
 from tests.support.reports import group, report
 from warehouse.catalogue.queries import find_query
 from warehouse.regressions.nightly import Status
-from warehouse.regressions.pair_verdicts import PairVerdict
+from warehouse.regressions.verdicts import SeriesVerdict
 
 DOCUMENT = (ROOT / "docs" / "regressions.md").read_text(encoding="utf-8")
 COLOURS = {"🔴": "red", "🟠": "amber", "🟡": "amber", "🟢": "green", "🔵": "blue", "⚪": "white"}
-
-
-def test_there_are_words_for_each_verdict_of_the_judge() -> None:
-    assert set(SeriesVerdict) == set(PairVerdict)
-
-
-def test_the_query_tells_what_each_verdict_of_a_series_means() -> None:
-    told = find_query("regression_deltas").header.description
-    assert all(re.search(rf"\b{verdict}\b", told) for verdict in SeriesVerdict)
 
 
 def test_verdicts_of_a_night_are_what_its_statuses_and_changes_can_give() -> None:

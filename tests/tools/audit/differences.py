@@ -85,6 +85,9 @@ UNAUDITED: dict[str, dict[str, str]] = {
         "source": "where the files of the audit were; surfaces agree on it",
     },
     "percentiles": {"error_share": "a promise: percentiles with approx are held to it"},
+    "change_points": dict.fromkeys(
+        ("after", "delta", "error"), "by the judge's frame, which its own tests have"
+    ),
     "regression_deltas": {"dumps_needed": "advice, by a rule of thumb"},
     "comparison": {
         "dumps_needed": "advice, by a rule of thumb",

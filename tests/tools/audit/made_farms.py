@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.support.nightly_farm import record_build
 from tests.tools.audit.farms import Amendment, Farm, farm, manifest
 from tests.tools.audit.made_runs import Content, Tape, dump_of, execution, load, noise
 
@@ -325,3 +326,20 @@ def _logging(number: int, more: int) -> Content:
         tape.kernel(kernel, 90 + instruction, instruction)
     tape.log("Method::execute", 1_000 + number, 0, chain=-1)
     return tape.run()
+
+
+@farm
+def steps() -> Farm:
+    """Fourteen nights of a device: an operator slower until it is fixed, others from a night on."""
+    made = Farm("steps", is_quick=False)
+    for number in range(14):
+        slower = {"native_call_convolution.out": 1.15} if 5 <= number < 9 else {}
+        slower |= {"native_call_relu.out": 0.8} if number >= 11 else {}
+        slower |= {"native_call_add.out": 1.5} if number >= 13 else {}
+        for hour, dump in enumerate(record_build(number, slower)):
+            stated = manifest(
+                "phone", f"b{number}", hour=24 * number + hour, device_facts={"pool": "lab"},
+                build_facts={"ordinal": number},
+            )  # fmt: skip
+            made.add(bytes(dump.read()), stated)
+    return made

@@ -83,6 +83,9 @@ MORE: tuple[tuple[str, str, Params], ...] = (
     ("clocks", "run_timeline", {"dump": 9, "run": 3}),
     ("clocks", "event_blocks", {"dump": 11}),
     ("faults", "event_blocks", {"dump": 2}),
+    ("steps", "nightly_verdicts", NOTHING),
+    ("steps", "change_points", NOTHING),
+    ("steps", "change_points", {"head": "b5"}),
 )
 FARMS = (
     "plain", "clocks", "faults", "memory", "coarse_memory", "even_runs", "language", "long_runs",

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.questions import every_query
 from tests.support.reference_reader import DumpFault, read_reference
 from tests.tools.audit import audit, made_farms, shipped_farms  # noqa: F401 - they fill MAKERS
 from tests.tools.audit.audit import Tally, audit_farm, explain
@@ -18,6 +17,7 @@ from tests.tools.audit.farms import MAKERS
 from tests.tools.audit.oracles import NOT_COMPUTED, ORACLES
 from tests.tools.audit.questions import QUESTIONS, Question
 from tests.tools.audit.surfaces import REFERENCE, SURFACES, stored
+from warehouse.catalogue.queries import list_queries
 
 QUICK_FARMS = ("faults", "coarse_memory")
 ALIKE = ("widened", "nights")  # shipped dumps as in the other farms; `make audit` takes them too
@@ -65,9 +65,9 @@ def test_all_surfaces_answer_as_the_store_does(third: int) -> None:
 
 
 def test_every_canned_query_has_an_oracle_or_a_reason() -> None:
-    assert set(every_query()) == set(ORACLES) | set(NOT_COMPUTED)
+    assert {*list_queries()} == set(ORACLES) | set(NOT_COMPUTED)
     assert not set(ORACLES) & set(NOT_COMPUTED)
-    assert {question.query for question in QUESTIONS} == set(every_query())
+    assert {question.query for question in QUESTIONS} == {*list_queries()}
 
 
 def test_every_farm_is_asked_and_every_listed_difference_is_of_a_question() -> None:

@@ -29,7 +29,6 @@ def test_other_functions_have_no_figures_without_values(connection):
     assert _ask(connection, "find_gap($1::DOUBLE[])", None) is None
     assert _ask(connection, "smallest_change($1::DOUBLE[])", None) is None
     assert _ask(connection, "variance_components($1::DOUBLE[][])", None) is None
-    assert _ask(connection, "find_change($1::DOUBLE[][])", [[1.0, 1.0], [2.0, 2.0]]) is None
 
 
 def test_functions_may_be_registered_twice_and_are_seen_by_transactions(connection):

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 import pytest
 
+from queries.report.nightly import nightly_report
+from queries.report.settings import Settings
+from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.store_template import copy_new_store
 from warehouse import Warehouse
 from warehouse.catalogue.queries import find_query
 from warehouse.errors import ParameterError
+
+CHANGES = {"regression", "improvement"}
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +56,155 @@ def test_the_series_of_pools_come_last_and_have_no_device(pool_store):
     assert {row["verdict"] for row in rows[:-5]} == {"needs_more_dumps"}
 
 
-def test_the_answer_has_the_columns_that_are_told(nightly):
+def test_a_change_has_the_builds_that_began_and_confirmed_it_and_its_figures(nightly):
+    rows = nightly.query("change_points", device="phone", event="native_call_c*").to_pylist()
+    (row,) = rows
+    figures = {name: row.pop(name) for name in ("before", "after", "delta", "error")}
+    assert row == {
+        "device": "phone",
+        "pool": None,
+        "model": "net",
+        "backend": None,
+        "run": "forward",
+        "event_name": "native_call_convolution.out",
+        "delegate_id": None,
+        "ordinal": 1,
+        "verdict": "regression",
+        "first_bad": "b9",
+        "last_good": "b8",
+        "confirmed_in": "b10",
+        "fixed_in": None,
+        "unit": "ns",
+    }
+    assert figures["before"] == pytest.approx(40_000, rel=0.005)
+    assert figures["after"] == figures["before"] * (1 + figures["delta"])
+    assert figures["delta"] == pytest.approx(0.15, abs=0.005)
+    assert 0 < figures["error"] < 0.01
+
+
+def test_a_change_has_the_figures_of_the_nightly_report(nightly):
+    members = {
+        (member.device, member.event_name, member.delta): (member.base_ns, member.head_ns)
+        for group in nightly_report(nightly, Settings()).groups
+        for member in group.members
+        if member.base_ns is not None
+    }
+    rows = nightly.query("change_points").to_pylist()
+    found = {
+        (row["device"], row["event_name"], row["delta"]): (row["before"], row["after"])
+        for row in rows
+    }
+    assert members
+    assert {key: found.get(key) for key in members} == members
+
+
+def test_a_change_that_is_gone_stays_with_the_build_that_fixed_it(tmp_path):
+    slower = {"native_call_relu.out": 1.2}
+    nights = [record_build(n, slower if 3 <= n < 6 else {}) for n in range(8)]
+    path = ingest_all(tmp_path / "s", [dump for dumps in nights for dump in dumps])
+    with Warehouse.open(path, read_only=True) as store:
+        rows = store.query("change_points", event="native_call_relu.out").to_pylist()
+    builds = ("first_bad", "last_good", "confirmed_in", "fixed_in")
+    assert [tuple(row[name] for name in builds) for row in rows] == [("b3", "b2", "b4", "b6")]
+    assert rows[0]["after"] == pytest.approx(1.2 * 9_000, rel=0.005)
+
+
+def test_counters_have_their_units_and_rates_are_inverted(tmp_path):
+    dumps = [
+        dump
+        for number in range(5)
+        for factor in (2 if number >= 3 else 1,)
+        for dump in record_build(
+            number,
+            counters=[
+                {"name": "energy", "unit": "mJ", "value": 100 * factor},
+                {"name": "speed", "unit": "items/s", "value": 50 / factor},
+            ],
+        )
+    ]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        rows = store.query("change_points", event=["energy", "speed"]).to_pylist()
+    found = {row["event_name"]: (row["unit"], row["before"], row["after"]) for row in rows}
+    assert found == {
+        "energy": ("mJ", pytest.approx(100), pytest.approx(200)),
+        "speed": ("s/items", pytest.approx(1 / 50), pytest.approx(2 / 50)),
+    }
+    assert {row["verdict"] for row in rows} == {"regression"}
+
+
+@pytest.mark.parametrize("farm", ["nightly", "pool_store"])
+def test_open_changes_up_to_each_build_are_the_changes_that_its_night_tells(farm, request):
+    store = request.getfixturevalue(farm)
+    builds = store.sql("SELECT build FROM builds_in_order ORDER BY position")["build"].to_pylist()
+    told = 0
+    for head in builds:
+        newest = {}
+        for row in store.query("change_points", head=head).to_pylist():
+            if row["fixed_in"] is None:
+                newest[_key(row)] = row["verdict"], row["first_bad"]
+        night = {
+            _key(row): (row["verdict"], row["first_bad"])
+            for row in store.query("nightly_verdicts", head=head).to_pylist()
+            if row["first_bad"] is not None
+        }
+        assert newest == night
+        assert {verdict.removeprefix("suspect_") for verdict, _ in night.values()} <= CHANGES
+        told += len(night)
+    assert told
+
+
+@pytest.mark.parametrize("farm", ["nightly", "pool_store"])
+def test_each_night_tells_the_changes_that_later_nights_know_of(farm, request):
+    """From the build that confirmed a change to the one that fixed it, or another change came."""
+    store = request.getfixturevalue(farm)
+    builds = store.sql("SELECT build FROM builds_in_order ORDER BY position")["build"].to_pylist()
+    rows = store.query("change_points").to_pylist()
+    for place, head in enumerate(builds):
+        night = {_key(row): row for row in store.query("nightly_verdicts", head=head).to_pylist()}
+        for row in rows:
+            confirmed = builds.index(row["confirmed_in"] or builds[-1])
+            others = [each for each in rows if _key(each) == _key(row) and each != row]
+            is_newest = all(builds.index(each["first_bad"]) > place for each in others)
+            if confirmed <= place and is_newest:
+                told = night[_key(row)]
+                assert (told["verdict"], told["first_bad"]) == (row["verdict"], row["first_bad"])
+
+
+@pytest.mark.parametrize("query", ["change_points", "nightly_verdicts"])
+@pytest.mark.parametrize(
+    ("farm", "filters"),
+    [
+        ("nightly", {"device": "phone*"}),
+        ("nightly", {"device": ["phone", "[t-z]*"], "event": "Method::execute"}),
+        ("nightly", {"model": "net", "run": "forw*", "event": ["*relu*", "*conv*"]}),
+        ("nightly", {"ordinal": 1}),
+        ("pool_store", {"pool": "phones", "event": "*relu*"}),
+        ("pool_store", {"device": "phone-[24]"}),
+    ],
+)
+def test_a_filtered_answer_has_the_rows_of_the_whole_that_pass(farm, filters, query, request):
+    store = request.getfixturevalue(farm)
+    columns = {"event": "event_name"}
+    passing = [
+        row
+        for row in store.query(query).to_pylist()
+        if all(_passes(row[columns.get(name, name)], value) for name, value in filters.items())
+    ]
+    assert store.query(query, **filters).to_pylist() == passing
+    assert passing or (query, filters) == ("change_points", {"device": "phone-[24]"})
+
+
+def _passes(value, wanted):
+    globs = wanted if isinstance(wanted, list) else [wanted]
+    return value is not None and any(fnmatchcase(str(value), str(glob)) for glob in globs)
+
+
+def _key(row):
+    return tuple(row[name] for name in ("device", "pool", "model", "event_name", "ordinal"))
+
+
+@pytest.mark.parametrize("query", ["change_points", "nightly_verdicts"])
+def test_the_answer_has_the_columns_that_are_told(nightly, query):
     types = {
         "STRING": "string",
         "INT": "int32",
@@ -57,15 +212,19 @@ def test_the_answer_has_the_columns_that_are_told(nightly):
         "DOUBLE": "double",
         "BOOLEAN": "bool",
     }
-    header = find_query("nightly_verdicts").header
-    told = [(column.name, types[column.type]) for column in header.columns]
-    schema = nightly.query("nightly_verdicts", head="b0").schema
+    told = [(column.name, types[column.type]) for column in find_query(query).header.columns]
+    schema = nightly.query(query, head="b0").schema
     assert [(field.name, str(field.type)) for field in schema] == told
 
 
 @pytest.mark.parametrize(
     ("params", "problem"),
-    [({"heads": "x"}, "did you mean head"), ({"head": "b99"}, "did you mean b9")],
+    [
+        ({"heads": "x"}, "did you mean head"),
+        ({"head": "b99"}, "did you mean b9"),
+        ({"device": "phones"}, "did you mean phone"),
+        ({"event": "load_tim"}, "is not in the store"),
+    ],
 )
 def test_parameters_are_checked_as_in_other_queries(nightly, params, problem):
     with pytest.raises(ParameterError, match=problem):

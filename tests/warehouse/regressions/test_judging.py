@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pytest
 
 from queries.report.nightly import nightly_report
 from queries.report.settings import Settings
+from tests.support.nightly_farm import ingest_all, record_build
 from warehouse import Warehouse
-from warehouse.regressions import judging
+from warehouse.regressions import errors, judging
 
 
 def test_a_fleet_that_is_judged_file_by_file_has_the_result_of_the_whole(
@@ -23,3 +25,33 @@ def test_a_fleet_that_is_judged_file_by_file_has_the_result_of_the_whole(
         assert [nightly_report(store, Settings()) for store in stores] == whole
     assert [store.query("nightly_verdicts") for store in stores] == verdicts
     assert list(tmp_path.glob("*/*.arrows")) == [], "values on disk are deleted"
+
+
+def test_parts_are_judged_alone_as_among_all_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The nights of other parts count: usual errors are those of so many nights of the fleet."""
+    monkeypatch.setattr(errors, "ERROR_NIGHTS", 4)
+    dumps = [
+        dump
+        for number in range(10)
+        for device in ("phone", "tablet")
+        if device == "phone" or number % 3 == 0
+        for dump in record_build(number, device=device)
+    ]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        whole = store.query("nightly_verdicts")
+        for values in (judging.VALUES_AT_ONCE, 1):
+            monkeypatch.setattr(judging, "VALUES_AT_ONCE", values)
+            for device in ("phone", "tablet"):
+                own = store.query("nightly_verdicts", device=device)
+                assert own == whole.filter(pc.equal(whole["device"], device))
+                assert own["error"].null_count < len(own)
+
+
+def test_parts_that_there_are_not_have_no_rows(tmp_path: Path) -> None:
+    dumps = [*record_build(0, device="phone"), *record_build(0, device="tablet", model="other")]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        for query in ("nightly_verdicts", "change_points"):
+            found = store.query(query, device="phone", model="other")
+            assert (found.schema, len(found)) == (store.query(query).schema, 0)

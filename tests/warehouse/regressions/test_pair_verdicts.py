@@ -6,7 +6,8 @@ import pytest
 from tests.support.pair_rows import CONV, RELU, sides, two_builds, values_table
 from warehouse.regressions.pair_figures import compare_series
 from warehouse.regressions.pair_series import lay_out_pair
-from warehouse.regressions.pair_verdicts import Limits, PairVerdict, judge_series
+from warehouse.regressions.pair_verdicts import Limits, judge_series
+from warehouse.regressions.verdicts import SeriesVerdict
 
 BASE = [10_000.0 + 10 * step for step in range(10)]
 LIMITS = Limits(0.01, 0.03)
@@ -27,13 +28,13 @@ def _times(factor):
 @pytest.mark.parametrize(
     ("base", "head", "changes", "verdict"),
     [
-        (BASE, _times(1.1), {}, PairVerdict.REGRESSION),
-        (_times(1.1), BASE, {}, PairVerdict.IMPROVEMENT),
-        (BASE, BASE, {}, PairVerdict.UNCHANGED),
-        (BASE[:7], _times(2), {}, PairVerdict.NEEDS_MORE_DUMPS),
-        (BASE, _times(1.1), {"floor": 1e6}, PairVerdict.BELOW_RESOLUTION),
-        (BASE, _times(1.1), {"half_tick": 2_000.0}, PairVerdict.INCONCLUSIVE),
-        ([3e3] * 3 + [2e3] * 9, [3e3] * 9 + [2e3] * 3, {}, PairVerdict.INCONCLUSIVE),
+        (BASE, _times(1.1), {}, SeriesVerdict.REGRESSION),
+        (_times(1.1), BASE, {}, SeriesVerdict.IMPROVEMENT),
+        (BASE, BASE, {}, SeriesVerdict.UNCHANGED),
+        (BASE[:7], _times(2), {}, SeriesVerdict.NEEDS_MORE_DUMPS),
+        (BASE, _times(1.1), {"floor": 1e6}, SeriesVerdict.BELOW_RESOLUTION),
+        (BASE, _times(1.1), {"half_tick": 2_000.0}, SeriesVerdict.INCONCLUSIVE),
+        ([3e3] * 3 + [2e3] * 9, [3e3] * 9 + [2e3] * 3, {}, SeriesVerdict.INCONCLUSIVE),
     ],
 )
 def test_a_series_alone_has_its_verdict(base, head, changes, verdict):

@@ -257,14 +257,7 @@ def test_row_median_leaves_out_what_is_not_there():
     assert np.isnan(row_median(np.empty((2, 0)))).all()
 
 
-def _sql_number(part, pattern):
-    """A number that a part of the comparisons has to repeat."""
-    text = (ROOT / "sql" / part).read_text(encoding="utf-8")
-    (found,) = set(re.findall(pattern, text))
-    return float(found)
-
-
-def test_the_documented_numbers_are_those_of_the_code_and_of_sql():
+def test_the_documented_numbers_are_those_of_the_code():
     text = (ROOT / "docs" / "nightly-rule.md").read_text(encoding="utf-8")
     table = text.split("| number of the comparison |")[1].split("\n\n")[0]
     shown = dict(re.findall(r"\n\| ([^|`-]+) \| ([\d., ]+) \|", table))
@@ -292,7 +285,6 @@ def test_the_documented_numbers_are_those_of_the_code_and_of_sql():
         "shift of the state below which a device was steady, between two builds": (
             pair_series.LEAST_MOVE
         ),
-        "p of a change point": _sql_number("queries/change_points.sql", r"> (1e-\d+)"),
     }
     assert {name: tuple(map(float, value.split(", "))) for name, value in shown.items()} == {
         name: value if isinstance(value, tuple) else (value,) for name, value in known.items()

@@ -70,7 +70,7 @@ def test_a_limited_token_does_not_learn_the_names_of_others(store: Path) -> None
             devices(store, {"device": name}, "field")
 
 
-@pytest.mark.parametrize("name", ["ingest_errors", "event_blocks", "nightly_verdicts"])
+@pytest.mark.parametrize("name", ["ingest_errors", "event_blocks"])
 def test_a_query_of_all_pools_is_forbidden_to_a_limited_token(name: str) -> None:
     with pytest.raises(Problem, match="covers all device pools") as caught:
         QueryRequest(find_query(name).header, {}, frozenset({"lab"})).check_pools()

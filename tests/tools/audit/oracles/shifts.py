@@ -1,20 +1,18 @@
-"""Operators over many builds, and all operators of a device together."""
+"""Steps of operators over many builds, and all operators of a device together."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Any
 
-from tests.support.plain_comparison import p_value
 from tests.tools.audit.oracles.places import Params, Row, builds_in_order, two_builds
-from tests.tools.audit.oracles.values import Value, compared_values, values_of
+from tests.tools.audit.oracles.values import NOT_COMPARED, Value, values_of
 from tests.tools.audit.recordings import Recording
 
-MIN_CHANGE = 0.03
-CERTAIN, DOUBTFUL = 1e-6, 1e-4  # p
+MIN_CHANGE, LEAST_BUILDS = 0.03, 2
 
 
 def run_shifts(dumps: Sequence[Recording], params: Params) -> list[Row]:
@@ -74,89 +72,40 @@ def _moved(shift: float | None) -> str:
 
 
 def change_points(dumps: Sequence[Recording], params: Params) -> list[Row]:
-    series: dict[Any, list[Value]] = defaultdict(list)
-    for value in compared_values(dumps, params):
-        series[value.key, value.unit].append(value)
+    """The steps of series that are steady otherwise, by their medians alone."""
     order = builds_in_order(dumps)
-    return [
-        _change_point(own, order, params.get("min_change", MIN_CHANGE)) for own in series.values()
-    ]
+    order = order[: order.index(params.get("head", order[-1])) + 1]
+    series: dict[Any, dict[str, list[Value]]] = defaultdict(lambda: defaultdict(list))
+    for value in values_of(dumps):
+        is_known = value.value is not None and value.kind not in NOT_COMPARED
+        if is_known and value.dump.build in order:
+            series[value.key, value.unit][value.dump.build].append(value)
+    return [row for own in series.values() for row in _steps(own, order)]
 
 
-def _change_point(values: list[Value], order: list[str], min_change: float) -> Row:
-    builds = sorted({v.dump.build for v in values}, key=order.index)
-    logs = {
-        b: [math.log(max(v.value or 0.0, 1.0)) for v in values if v.dump.build == b] for b in builds
-    }
-    best: tuple[float, int] | None = None
-    least = 1.0
-    for back in range(2, min(8, len(builds) - 1) + 1):
-        first = len(builds) - back
-        before = [y for b in builds[max(first - 10, 0) : first] for y in logs[b]]
-        after = [y for b in builds[first:] for y in logs[b]]
-        least = min(least, _least_p(len(before), len(after)))
-        z = _z(before, after)
-        if best is None or z > best[0]:
-            best = z, first
-    row = values[0].operator | {
-        "build_count": len(builds), "dump_count": len(values), "unit": values[0].unit,
-    }  # fmt: skip
-    return row | _described(values, builds, (best, least), min_change)
-
-
-def _described(
-    values: list[Value], builds: list[str], best: tuple[tuple[float, int] | None, float],
-    min_change: float,
-) -> Row:  # fmt: skip
-    names = ("first_bad", "last_good", "before", "after", "now", "delta", "p")
-    nothing: Row = dict.fromkeys(names)
-    if best[0] is None:
-        return nothing | {"verdict": "insufficient_data"}
-    (_, first), least = best
-    sides = [_values(values, builds[max(first - 10, 0) : first]), _values(values, builds[first:])]
-    now = _values(values, builds[-2:])
-    logs = [[math.log(max(v, 1.0)) for v in side] for side in (*sides, now)]
-    p = p_value(logs[0], logs[1])
-    shift = median(a - b for b in logs[0] for a in logs[1]) if p <= DOUBTFUL else None
-    if least > CERTAIN:
-        verdict = "insufficient_data"
-    elif median(sides[0]) < median(v.floor for v in values):
-        verdict = "below_resolution"
-    else:
-        verdict = _since(p, shift, median(logs[2]) - median(logs[0]), min_change)
-    row = nothing | {
-        "verdict": verdict,
-        "delta": None if shift is None else math.expm1(shift),
-        "p": p,
-    }
-    if verdict in ("gone", "regression", "improvement"):
-        row |= {"first_bad": builds[first], "last_good": builds[first - 1], "now": median(now),
-                "before": median(sides[0]), "after": median(sides[1])}  # fmt: skip
-    return row
-
-
-def _since(p: float, shift: float | None, shift_now: float, min_change: float) -> str:
-    if shift is None or abs(math.expm1(shift)) < min_change - 1e-12:
-        return "unchanged"
-    if p > CERTAIN:
-        return "inconclusive"
-    if shift_now / shift < 0.5:
-        return "gone"
-    return "regression" if shift > 0 else "improvement"
-
-
-def _values(values: list[Value], builds: list[str]) -> list[float]:
-    return [v.value for v in values if v.dump.build in builds and v.value is not None]
-
-
-def _z(before: list[float], after: list[float]) -> float:
-    n, m = len(before), len(after)
-    u = sum((a > b) + (a == b) / 2 for b in before for a in after)
-    both = before + after
-    ties = sum(both.count(y) ** 2 - 1 for y in both)
-    variance = n * m / 12 * (n + m + 1 - ties / ((n + m) * (n + m - 1)))
-    return max(abs(u - n * m / 2) - 0.5, 0.0) / math.sqrt(variance) if variance > 0 else 0.0
-
-
-def _least_p(n: int, m: int) -> float:
-    return p_value([0.0 + k for k in range(n)], [1e6 + k for k in range(m)])
+def _steps(values: dict[str, list[Value]], order: list[str]) -> Iterator[Row]:
+    builds = [build for build in order if build in values]
+    logs = [[math.log(value.value or 0.0) for value in values[build]] for build in builds]
+    levels, base, ended = [median(own) for own in logs], [0, 1], 0
+    for place in range(LEAST_BUILDS, len(builds)):
+        if place < ended:
+            continue
+        old = median(levels[night] for night in base)
+        moved = levels[place] - old
+        if len(base) < LEAST_BUILDS or abs(moved) < math.log1p(MIN_CHANGE):
+            base.append(place)
+            continue
+        is_back = [abs(level - old) < abs(moved) / 2 for level in levels]
+        ended = next((n for n in range(place, len(builds) - 1) if all(is_back[n : n + 2])), 0)
+        is_confirmed = place + 1 < len(builds)
+        word = "regression" if moved > 0 else "improvement"
+        first = values[builds[place]][0]
+        yield first.operator | {
+            "pool": first.dump.fact("device", "pool"), "unit": first.unit,
+            "verdict": word if is_confirmed else f"suspect_{word}",
+            "first_bad": builds[place], "last_good": builds[place - 1],
+            "confirmed_in": builds[place + 1] if is_confirmed else None,
+            "fixed_in": builds[ended] if ended else None,
+            "before": math.exp(median(y for night in base for y in logs[night])),
+        }  # fmt: skip
+        base = base if ended else [place]

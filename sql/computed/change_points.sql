@@ -1,0 +1,36 @@
+-- change_points: The builds since which operators are slower or faster, and until which.
+--
+-- The nightly rule, replayed over the build and those before it: a row for each change
+-- of the level of a series, open or fixed by now, in the words of nightly_verdicts,
+-- which has the newest open change of each series. The figures are those of the nightly
+-- report: they compare the builds since the change with those before it, by the values
+-- that decide (relative to a reference build, within modes, without the device's
+-- state). Series of device pools come last: they have no device. Thresholds and filters
+-- are those of nightly_verdicts, too.
+--
+-- Verdicts: regression, improvement (confirmed by a second night or session),
+-- suspect_regression, suspect_improvement (seen, not yet confirmed).
+--
+-- params:
+--   head  STRING OF builds.name = NULL  Build up to which nights are judged; by default
+--                                       the last one, without reference builds and
+--                                       trials.
+--   device, pool, model, backend, run, event, delegate_id, ordinal
+--
+-- next: nightly_verdicts, build_history, environment_changes
+--
+-- columns:
+--   device, pool, model, backend
+--   run           STRING  Name of the runs; '' for a measure of whole dumps.
+--   event_name, delegate_id, ordinal, verdict
+--   first_bad     STRING  First build at the new level.
+--   last_good     STRING  Last build with dumps before it; the cause is between both.
+--   confirmed_in  STRING  Build whose night confirmed it; null while it is suspected.
+--   fixed_in      STRING  First build back at the old level; null while it is open.
+--   unit          STRING  Unit of the next two: ns, or ticks of a clock of unknown rate;
+--                         of a counter its own. A rate is inverted: s for tokens_per_second.
+--   before        DOUBLE  Median of the builds before; lower is better. Null for a pool.
+--   after         DOUBLE  before times 1 + delta.
+--   delta
+--   error         DOUBLE  Usual deviation of builds from their bases when it was seen
+--                         first, as a share; null if unknown.
