@@ -23,7 +23,8 @@
 --   base_count   BIGINT   Dumps of the builds compared with.
 --   head_count
 --   base_ns      DOUBLE   Median of the base, in ns; null for clocks of unknown rate.
---   head_ns      DOUBLE   Median of the head, likewise; lower is better.
+--   head_ns      DOUBLE   base_ns times 1 + delta; without a delta, median of the head;
+--                         null likewise; lower is better.
 --   delta        DOUBLE   Head over base minus 1; null without values on both sides.
 --   p_adjusted
 --   error        DOUBLE   Usual deviation of builds from their bases, as a share.

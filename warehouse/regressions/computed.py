@@ -181,8 +181,9 @@ def _view_series(part: PartResult) -> pa.Table:
     level = part.replay.cells.median[:, last]
     is_time = (np.array(keys["unit"].to_pylist(), object) == "ns") & ~part.fleet.is_pool
     is_time &= ~pc.is_in(keys["kind"], pa.array(sorted(COUNTED))).to_numpy()
-    delta, p = np.expm1(level - latest.base.raw), np.full(len(keys), np.nan)
-    delta[latest.tested] = np.expm1(latest.comparison.shift)
+    change, p = level - latest.base.raw, np.full(len(keys), np.nan)
+    change[latest.tested] = latest.comparison.shift
+    after = np.where(np.isfinite(change), latest.base.raw + change, level)
     p[latest.tested] = latest.p_adjusted
     verdicts, first_bad = _verdicts(part)
     return pa.table(
@@ -191,8 +192,8 @@ def _view_series(part: PartResult) -> pa.Table:
             "base_count": pa.array(latest.base.dumps, pa.int64()),
             "head_count": pa.array(part.replay.cells.dump_count[:, last], pa.int64()),
             "base_ns": _known(np.where(is_time, np.exp(latest.base.raw), np.nan)),
-            "head_ns": _known(np.where(is_time, np.exp(level), np.nan)),
-            "delta": _known(delta),
+            "head_ns": _known(np.where(is_time, np.exp(after), np.nan)),
+            "delta": _known(np.expm1(change)),
             "p_adjusted": _known(p),
             "error": _known(latest.base.error),
             "is_residual": pa.array(latest.base.is_residual),

@@ -38,6 +38,15 @@ def test_a_suspicion_and_its_confirmation_are_told_apart(rows):
     assert all(row["delta"] > row["error"] for row in confirmed)
 
 
+def test_what_stands_beside_a_change_agrees_with_it(rows):
+    """Also where the state of the device is removed, or modes are."""
+    for head in ("b9", "b10"):
+        known = [row for row in rows[head] if None not in (row["base_ns"], row["delta"])]
+        assert any(row["is_residual"] for row in known)
+        for row in known:
+            assert row["head_ns"] == pytest.approx(row["base_ns"] * (1 + row["delta"]), rel=1e-9)
+
+
 def test_a_first_build_has_nothing_to_be_compared_with(rows):
     assert {row["verdict"] for row in rows["b0"]} == {"needs_more_builds"}
     assert {row["delta"] for row in rows["b0"]} == {None}
