@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Hundreds of processes are started, each of which would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-serve test test-unit test-store test-system test-all lint parity audit fuzz mutate torture torture-service bench bench-scale bench-service bench-inspector bench-detection test-executorch dist test-clients test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
+.PHONY: help demo demo-serve test test-unit test-store test-system test-all lint parity audit fuzz mutate torture torture-service bench bench-against bench-scale bench-service bench-inspector bench-detection test-executorch dist test-clients test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -98,6 +98,9 @@ bench-spark: .venv-spark/.installed ## Measure what Spark costs beside one proce
 
 bench: .venv/.installed ## Measure decode, ingest and queries (reports, never gates; RECORD=1 keeps it)
 	$(BIN)/python -m tests.tools.benchmarks.run $(if $(RECORD),tests/tools/benchmarks/record.json,build/bench.json)
+
+bench-against: .venv/.installed ## Measure this version and another one in turns, and print ratios (REV=COMMIT)
+	$(BIN)/python -m tests.tools.benchmarks.against $(REV)
 
 bench-scale: .venv/.installed ## Measure how queries, pages and the report grow with the fleet (ARGS=1000 devices)
 	$(BIN)/python -m tests.tools.benchmarks.growth $(if $(RECORD),tests/tools/benchmarks/record-growth.json,build/bench-scale.json) $(ARGS)
