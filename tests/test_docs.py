@@ -14,8 +14,8 @@ from queries.inspector import Inspector
 from tests.support.documents import DOCUMENTS, ROOT, anchors, links
 from tests.tools.site.reference import commands_page, queries_page, schema_page
 from warehouse.catalogue.queries import list_queries
+from warehouse.catalogue.views import load_views
 from warehouse.engine.tables import TABLES
-from warehouse.engine.views import load_views
 
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in DOCUMENTS}
 COMMANDS = set(get_command(app).commands)  # type: ignore[attr-defined]

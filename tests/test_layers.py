@@ -81,7 +81,7 @@ ROOMS = {
     "warehouse.spark": {
         "catalogue", "engine", "errors", "lake", "load", "regressions",
     },
-    "warehouse.sandbox": {"children", "engine", "errors", "opening"},
+    "warehouse.sandbox": {"catalogue", "children", "engine", "errors", "opening"},
     "warehouse.store": {
         "", "archive", "catalogue", "engine", "errors", "inbox", "lake", "load", "opening",
         "point", "programs", "regressions", "upkeep",

@@ -87,7 +87,7 @@ OWN = {
     "warehouse.engine.functions": [r"(\w+) (DOUBLE|BIGINT)"],
     "warehouse.engine.log_sum": ["_HEADER"],
     "warehouse.engine.memory_limit": ["_SIZE"],
-    "warehouse.engine.views": ["{}"],
+    "warehouse.catalogue.views": ["{}"],
     "warehouse.inbox.log": ["_NAME"],
     "warehouse.lake.addresses": ["_NOTHING", "_MISTYPED"],
     "warehouse.opening.snapshots": ["_NAME"],

@@ -18,13 +18,14 @@ from warehouse.catalogue.answers import stream_answer
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.queries import Query, find_query
 from warehouse.catalogue.sql_files import read_statement
+from warehouse.catalogue.views import load_views
 from warehouse.engine.connection import reading
 from warehouse.engine.deadlines import within
 from warehouse.engine.log_sum import delete_log_sum
 from warehouse.engine.statements import answer_statement
 from warehouse.engine.store_connections import StoreConnections
 from warehouse.engine.store_file import FILE_NAME
-from warehouse.engine.views import comment_views, load_views
+from warehouse.engine.views import comment_views
 from warehouse.engine.writer import Writer
 from warehouse.errors import StatementError, StoreError
 from warehouse.opening.read import (

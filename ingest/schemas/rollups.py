@@ -59,6 +59,7 @@ RUN_TOTALS = table(
     "One row per complete run: with a Method::execute and without a flagged event.",
     DUMP_ID,
     RUN_INDEX,
+    field("run_signature_id", pa.int64(), "Signature of the run."),
     field("execute_ticks", pa.float64(), "Duration of its Method::execute."),
     field("kernel_ticks", pa.float64(), "Sum over its kernels."),
     field("delegate_ticks", pa.float64(), "Sum over its delegate calls."),

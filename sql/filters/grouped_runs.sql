@@ -18,17 +18,16 @@ SELECT
     r.execute_ticks, r.kernel_ticks, r.delegate_ticks
 FROM (
     SELECT
-        t.dump_id, t.run_index, r.name AS run_name, r.run_signature_id,
+        t.dump_id, t.run_index, g.name AS run_name, t.run_signature_id,
         t.execute_ticks, t.kernel_ticks, t.delegate_ticks,
         row_number() OVER alike_in_order AS nth, count(*) OVER alike AS run_count
     FROM run_totals AS t
-    JOIN runs_of(grouped_dumps) AS r
-        ON r.dump_id = t.dump_id AND r.run_index = t.run_index
+    JOIN run_signatures AS g ON g.run_signature_id = t.run_signature_id
     WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
     WINDOW
-        alike AS (PARTITION BY t.dump_id, r.run_signature_id),
+        alike AS (PARTITION BY t.dump_id, t.run_signature_id),
         alike_in_order AS (
-            PARTITION BY t.dump_id, r.run_signature_id ORDER BY t.run_index
+            PARTITION BY t.dump_id, t.run_signature_id ORDER BY t.run_index
         )
 ) AS r
 JOIN grouped_dumps AS d ON d.dump_id = r.dump_id

@@ -37,16 +37,14 @@ WITH noise AS (
                 AS excess
         FROM (
             SELECT
-                t.dump_id, r.run_signature_id,
+                t.dump_id, t.run_signature_id,
                 t.execute_ticks * coalesce(d.ns_per_tick, 1e0) AS value,
                 row_number() OVER (
-                    PARTITION BY t.dump_id, r.run_signature_id ORDER BY t.run_index
+                    PARTITION BY t.dump_id, t.run_signature_id ORDER BY t.run_index
                 ) - 5 AS k,
-                count(*) OVER (PARTITION BY t.dump_id, r.run_signature_id) - 5
+                count(*) OVER (PARTITION BY t.dump_id, t.run_signature_id) - 5
                     AS run_count
             FROM run_totals AS t
-            JOIN runs_of(chosen_dumps) AS r
-                ON r.dump_id = t.dump_id AND r.run_index = t.run_index
             JOIN dumps AS d ON d.dump_id = t.dump_id
             WHERE t.dump_id IN (SELECT dump_id FROM chosen_dumps)
         ) AS r

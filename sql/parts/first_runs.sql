@@ -9,13 +9,11 @@
 WITH firsts AS (
     SELECT
         t.dump_id, n.run, min(t.run_index) AS run_index,
-        min_by(r.run_signature_id, t.run_index) AS run_signature_id,
+        min_by(t.run_signature_id, t.run_index) AS run_signature_id,
         min_by(t.execute_ticks, t.run_index) AS execute_ticks
     FROM run_totals AS t
-    JOIN runs_of(grouped_dumps) AS r
-        ON r.dump_id = t.dump_id AND r.run_index = t.run_index
     JOIN named_run_signatures AS n
-        ON n.dump_id = r.dump_id AND n.run_signature_id = r.run_signature_id
+        ON n.dump_id = t.dump_id AND n.run_signature_id = t.run_signature_id
     WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
     GROUP BY t.dump_id, n.run
 ),

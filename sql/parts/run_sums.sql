@@ -16,7 +16,6 @@ SELECT
     sum(t.delegate_ticks) * d.ns_per_tick AS delegate_ns
 FROM run_totals AS t
 JOIN chosen_dumps AS d ON d.dump_id = t.dump_id
-JOIN runs_of(chosen_dumps) AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
 JOIN run_names AS n
-    ON n.dump_id = t.dump_id AND n.run_signature_id = r.run_signature_id
+    ON n.dump_id = t.dump_id AND n.run_signature_id = t.run_signature_id
 GROUP BY t.dump_id, n.run, d.ns_per_tick

@@ -29,13 +29,11 @@
 --                              too.
 WITH ordered AS (
     SELECT
-        t.dump_id, t.execute_ticks, r.run_signature_id,
+        t.dump_id, t.execute_ticks, t.run_signature_id,
         row_number() OVER (
-            PARTITION BY t.dump_id, r.run_signature_id ORDER BY t.run_index
+            PARTITION BY t.dump_id, t.run_signature_id ORDER BY t.run_index
         ) AS nth
     FROM run_totals AS t
-    JOIN runs_of(grouped_dumps) AS r
-        ON r.dump_id = t.dump_id AND r.run_index = t.run_index
     WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
 ),
 -- Those after warm-up that are like the first run of a kind.

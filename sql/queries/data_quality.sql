@@ -66,13 +66,11 @@ complete AS (
         dump_id, max(run_count) AS most_runs, sum(execute_ticks) AS execute_ticks
     FROM (
         SELECT
-            t.dump_id, r.run_signature_id, count(*) AS run_count,
+            t.dump_id, t.run_signature_id, count(*) AS run_count,
             sum(t.execute_ticks) AS execute_ticks
         FROM run_totals AS t
-        JOIN runs_of(chosen_dumps) AS r
-            ON r.dump_id = t.dump_id AND r.run_index = t.run_index
         WHERE t.dump_id IN (SELECT dump_id FROM chosen_dumps)
-        GROUP BY t.dump_id, r.run_signature_id
+        GROUP BY t.dump_id, t.run_signature_id
     ) AS c
     GROUP BY dump_id
 ),

@@ -44,11 +44,28 @@
 --   untimed_count
 WITH taxed AS (
     SELECT
-        'total' AS scope, dump_id, CAST(NULL AS INT) AS run_dump_id,
-        CAST(NULL AS INT) AS run_index, event_name, instruction_id, call_count,
-        execute_ns, kernel_ns, delegate_ns, tax_ns
-    FROM taxed_times
-    WHERE scope = 'run' AND CAST(:scope AS STRING) IN ('total', 'all')
+        'total' AS scope, r.dump_id, CAST(NULL AS INT) AS run_dump_id,
+        CAST(NULL AS INT) AS run_index, 'Method::execute' AS event_name,
+        CAST(NULL AS INT) AS instruction_id, r.call_count,
+        r.execute_ticks * d.ns_per_tick AS execute_ns,
+        r.kernel_ticks * d.ns_per_tick AS kernel_ns,
+        r.delegate_ticks * d.ns_per_tick AS delegate_ns,
+        r.tax_ticks * d.ns_per_tick AS tax_ns
+    FROM (
+        -- Sums of ticks, which are whole numbers, are the same in any order.
+        SELECT
+            dump_id, count(*) AS call_count, sum(execute_ticks) AS execute_ticks,
+            sum(kernel_ticks) AS kernel_ticks, sum(delegate_ticks) AS delegate_ticks,
+            CASE
+                WHEN max(kernel_ticks + delegate_ticks - execute_ticks) <= 0
+                THEN sum(execute_ticks) - sum(kernel_ticks) - sum(delegate_ticks)
+            END AS tax_ticks
+        FROM run_totals
+        WHERE CAST(:scope AS STRING) IN ('total', 'all')
+            AND dump_id IN (SELECT dump_id FROM grouped_dumps)
+        GROUP BY dump_id
+    ) AS r
+    JOIN grouped_dumps AS d ON d.dump_id = r.dump_id
     UNION ALL
     SELECT
         scope, dump_id, CASE WHEN scope = 'run' THEN dump_id END AS run_dump_id,

@@ -129,7 +129,8 @@ def run_totals(run, events):
         column: float(sum(row["duration_ticks"] for kind, row in events if kind == part))
         for column, part in PARTS.items()
     }
-    return {"dump_id": run[0], "run_index": run[1], **sums}
+    signature = next(row["run_signature_id"] for kind, row in events if kind == "method")
+    return {"dump_id": run[0], "run_index": run[1], "run_signature_id": signature, **sums}
 
 
 def event_totals(events):

@@ -14,8 +14,8 @@ from tests.support.cross_section import cross_section
 from tests.support.stores import ingest, write
 from warehouse import Warehouse
 from warehouse.catalogue.queries import load_catalogue
+from warehouse.catalogue.views import load_views
 from warehouse.engine.store_file import FILE_NAME
-from warehouse.engine.views import load_views
 from warehouse.errors import QueryError, StatementError, StoreError
 
 CONFIDENTIAL = "what only this machine knows"

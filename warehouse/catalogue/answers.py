@@ -60,10 +60,13 @@ def stream_answer(
     column = portion_column(query, values)
     is_sampled = query.header.name in list_queries()  # the page's own draw a bounded part
     if seconds is not None and is_sampled and column != _SAMPLED and _SAMPLED in values:
-        samples = split_question(connection, _SAMPLED, values)
+        samples = split_question(connection, query, _SAMPLED, values, is_timed=True)
         for _ in question.answer(_SAMPLED, samples, count=2 if len(samples) > 1 else 0):
             pass
-    portions = split_question(connection, column, values) if column else [Portion(values, 0)]
+    portions = [Portion(values, 0)]
+    if column:
+        is_timed = seconds is not None
+        portions = split_question(connection, query, column, values, is_timed=is_timed)
     yield from question.answer(column, portions)
 
 

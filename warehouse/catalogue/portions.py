@@ -15,12 +15,14 @@ import duckdb
 
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.queries import Query, find_filters
+from warehouse.catalogue.views import reads_table
 
-# A dump weighs as much as its events and DUMP_WEIGHT more, for its runs, totals and statistics.
-DUMP_WEIGHT = 100
+# A dump weighs as much as its events if the query reads those, else as its runs; and DUMP_WEIGHT
+# more, for its statistics.
+DUMP_WEIGHT, RUN_WEIGHT = 100, 10
 MOST_WEIGHT = 15_000_000  # of a portion: some 150 MB of memory
 _SHARES = (1 / 25, 1 / 5)  # of it, for the first portions, which show what the others will take
-_WEIGHTS = f"CAST(sum(n_events + {DUMP_WEIGHT}) AS BIGINT)"
+_WEIGHTS = "CAST(sum({} + {}) AS BIGINT)"
 
 
 class Portion(NamedTuple):
@@ -48,27 +50,37 @@ class Portion(NamedTuple):
 
 def split_question(
     connection: duckdb.DuckDBPyConnection,
+    query: Query,
     column: str,
     values: Mapping[str, object],
     *,
     most: int | None = None,
+    is_timed: bool = False,
 ) -> list[Portion]:
     """Portions by `column`, device or model, in the order of their names; one of a short question.
 
     Args:
         connection: A connection to the store.
+        query: The query.
         column: Parameter of the query.
         values: Values from `resolve_parameters`.
         most: Weight of a portion, by default MOST_WEIGHT; a single device or model may have more.
+        is_timed: Begin with small portions, which show how long the others will take.
     """
     most = most or MOST_WEIGHT
-    stored = _sum_weights(connection.table("dumps"))
+    reads_events = reads_table(query.sql, "events")
+    weight = _WEIGHTS.format("n_events" if reads_events else f"{RUN_WEIGHT} * n_runs", DUMP_WEIGHT)
+    stored = _sum_weights(connection.table("dumps"), weight)
     if stored <= most:
         return [Portion(values, stored)]
-    weights = _weights_by(column, connection, values)
+    weights = _weights_by(column, connection, values, weight)
     if sum(weight for _, weight in weights) <= most:
         return [Portion(values, sum(weight for _, weight in weights))]
-    return [Portion({**values, column: names}, weight) for names, weight in _gather(weights, most)]
+    shares = _SHARES if is_timed else ()
+    return [
+        Portion({**values, column: names}, weight)
+        for names, weight in _gather(weights, most, shares)
+    ]
 
 
 def portion_column(query: Query, values: Mapping[str, object]) -> str:
@@ -76,9 +88,11 @@ def portion_column(query: Query, values: Mapping[str, object]) -> str:
     return "" if values.get("group_by") is not None else query.header.portions
 
 
-def _gather(weights: Iterable[tuple[str, int]], most: int) -> Iterator[tuple[list[str], int]]:
+def _gather(
+    weights: Iterable[tuple[str, int]], most: int, shares: Iterable[float] = ()
+) -> Iterator[tuple[list[str], int]]:
     names: list[str] = []
-    total, limits = 0, chain((most * share for share in _SHARES), repeat(most))
+    total, limits = 0, chain((most * share for share in shares), repeat(most))
     limit = next(limits)
     for name, weight in weights:
         if names and total + weight > limit:
@@ -89,13 +103,16 @@ def _gather(weights: Iterable[tuple[str, int]], most: int) -> Iterator[tuple[lis
     yield names, total
 
 
-def _sum_weights(dumps: duckdb.DuckDBPyRelation) -> int:
-    ((weight,),) = dumps.aggregate(_WEIGHTS).fetchall()
-    return int(weight or 0)
+def _sum_weights(dumps: duckdb.DuckDBPyRelation, weight: str) -> int:
+    ((stored,),) = dumps.aggregate(weight).fetchall()
+    return int(stored or 0)
 
 
 def _weights_by(
-    column: str, connection: duckdb.DuckDBPyConnection, values: Mapping[str, object]
+    column: str,
+    connection: duckdb.DuckDBPyConnection,
+    values: Mapping[str, object],
+    weight: str,
 ) -> list[tuple[str, int]]:
     """The weight of the chosen dumps of each device or model, by name."""
     filters = find_filters("chosen_dumps")
@@ -103,5 +120,5 @@ def _weights_by(
     if "build" not in values and "head" in values:
         given["build"] = [values["base"], values["head"]]
     chosen = connection.sql(duckdb_text(filters.sql), params=given)
-    dumps = chosen.join(connection.table("dumps").project("dump_id, n_events"), "dump_id")
-    return dumps.aggregate(f"{column}, {_WEIGHTS}", column).order(column).fetchall()
+    dumps = chosen.join(connection.table("dumps").project("dump_id, n_events, n_runs"), "dump_id")
+    return dumps.aggregate(f"{column}, {weight}", column).order(column).fetchall()

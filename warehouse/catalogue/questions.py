@@ -17,12 +17,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BATCH_ROWS = 100_000
-# The view reads the runs of all dumps, whichever are chosen, so portions share its rows.
-_KEEP_NAMES = """
-CREATE TEMP TABLE IF NOT EXISTS kept_names AS FROM named_run_signatures;
-CREATE OR REPLACE TEMP VIEW named_run_signatures AS FROM kept_names;
-"""
-_HAS_NAMES = "FROM duckdb_views() WHERE temporary AND view_name = 'named_run_signatures'"
 
 
 class _Cost(NamedTuple):
@@ -58,8 +52,7 @@ class Question(NamedTuple):
     ) -> Iterator[pa.RecordBatch]:
         """The rows of the first `count` portions, by default all, while they are read.
 
-        `column` is the parameter by which the question is split. Several portions share a temporary
-        table until the caller's transaction is rolled back.
+        `column` is the parameter by which the question is split.
 
         Raises:
             LongQuestionError: The pace of these portions shows that the limit is too short for all.
@@ -67,8 +60,6 @@ class Question(NamedTuple):
         start = time.monotonic()
         left = sum(portion.weight for portion in portions)
         pending, before = list(portions[:count]), None
-        if len(pending) > 1 and self.connection.sql(_HAS_NAMES).fetchall():
-            self.connection.execute(_KEEP_NAMES)
         while pending:
             last = time.monotonic()
             is_answered = yield from self._answer_portion(column, pending[0])

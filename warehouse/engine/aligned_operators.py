@@ -14,8 +14,8 @@ import duckdb
 
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.sql_files import read_statement
+from warehouse.catalogue.views import named_views, view_text
 from warehouse.engine.connection import registered
-from warehouse.engine.views import named_views, view_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,12 +47,19 @@ def load_modules() -> None:
     import warehouse.alignment.histories  # noqa: F401 - imports numpy, for stores that need it
 
 
+def keep_names(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let the names of runs be those of the store as it is now, computed once.
+
+    The connection must have the views that the view of names is made from.
+    """
+    connection.execute(_KEEP_RUNS.format(view_text(RUNS)))
+
+
 def fill_view(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let the view have the rows of the store as it is now.
+    """Let the view have the rows of the store as it is now, whose names of runs are kept.
 
     The connection must have the views of `needed_views`.
     """
-    connection.execute(_KEEP_RUNS.format(view_text(RUNS)))
     rows = _align(connection)
     if rows is None:
         connection.execute(_KEEP_OPERATORS.format(view_text(VIEW)))

@@ -15,10 +15,11 @@ from typing import NamedTuple
 import duckdb
 
 from warehouse.catalogue.sql_files import read_sql_files
+from warehouse.catalogue.views import views_digest
 from warehouse.engine.build_order import update_build_order
 from warehouse.engine.connection import open_memory, transaction, use_database
 from warehouse.engine.tables import comment_tables, comments_digest, create_statements
-from warehouse.engine.views import store_views, views_digest
+from warehouse.engine.views import store_views
 from warehouse.errors import OldStoreError, StoreVersionError
 
 # The first released schema. Stores of development versions have lower numbers, and no

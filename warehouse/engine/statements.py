@@ -17,6 +17,7 @@ from contextlib import contextmanager
 import duckdb
 import pyarrow as pa
 
+from warehouse.catalogue.views import named_views
 from warehouse.engine.connection import DATABASE, is_damage, reading
 from warehouse.engine.functions import register_functions
 from warehouse.engine.sql_functions import (
@@ -25,7 +26,6 @@ from warehouse.engine.sql_functions import (
     TABLE_FUNCTIONS,
     VALUE_FUNCTIONS,
 )
-from warehouse.engine.views import named_views
 from warehouse.errors import StatementError
 
 _READING_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}

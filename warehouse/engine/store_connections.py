@@ -14,7 +14,15 @@ import duckdb
 from ingest.producers import OTHER
 from ingest.signatures import event_kind
 from warehouse.catalogue.queries import Query
-from warehouse.engine.aligned_operators import RUNS, VIEW, empty_view, fill_view, needed_views
+from warehouse.catalogue.views import named_views, reads_table
+from warehouse.engine.aligned_operators import (
+    RUNS,
+    VIEW,
+    empty_view,
+    fill_view,
+    keep_names,
+    needed_views,
+)
 from warehouse.engine.connection import (
     attach_reader,
     closed_on_error,
@@ -29,7 +37,7 @@ from warehouse.engine.migrations import check_version
 from warehouse.engine.pool_views import show_pools
 from warehouse.engine.seal import is_sealed
 from warehouse.engine.store_checks import check_no_foreign_objects, check_tables
-from warehouse.engine.views import make_temporary_views, named_views, reads_table
+from warehouse.engine.views import make_temporary_views
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,7 +89,8 @@ class StoreConnections:
         self._connections: dict[Trust, duckdb.DuckDBPyConnection] = {}
         self._pools: Collection[str] | None = None
         self._views: set[tuple[Trust, str]] = set()
-        self._aligned: dict[Trust, object] = {}  # the state of the store that was aligned
+        self._named: dict[Trust, object] = {}  # the state of the store whose runs were named
+        self._aligned: set[Trust] = set()
         self._attached: duckdb.DuckDBPyConnection | None = None  # not restricted yet
         self._descriptor: int | None = None
         self._is_old: bool | None = None
@@ -123,10 +132,8 @@ class StoreConnections:
             self._prepare_order(trust, text)
             named = named_views(text)
             self._make_views(trust, named)
-            if VIEW in named:
-                self._align_operators(trust)
-            elif RUNS in named:
-                self._forget_old_names(trust)
+            if RUNS in named:
+                self._name_runs(trust, is_aligned=VIEW in named)
         return self._connections[trust]
 
     def _make_views(self, trust: Trust, names: Iterable[str]) -> None:
@@ -134,23 +141,34 @@ class StoreConnections:
         make_temporary_views(self._connections[trust], missing)
         self._views.update((trust, name) for name in missing)
 
-    def _align_operators(self, trust: Trust) -> None:
-        """Fill the view of aligned operators, unless the store has not changed since."""
-        version = self._find_version(trust)
-        if self._aligned.get(trust) != version:
-            self._prepare_order(trust, "FROM builds_in_order")
-            self._make_views(trust, needed_views())
-            fill_view(self._connections[trust])
-            self._aligned[trust] = version
+    def _name_runs(self, trust: Trust, *, is_aligned: bool) -> None:
+        """Bring the names of runs up to date, and the view of aligned operators if it is read.
 
-    def _forget_old_names(self, trust: Trust) -> None:
-        """Let names of runs be computed by statements again if the store has changed."""
-        if trust in self._aligned and self._aligned[trust] != self._find_version(trust):
-            del self._aligned[trust]
-            empty_view(self._connections[trust])
+        Both are kept until the store changes. Statements of users may not spill, and name few runs,
+        so they keep the names of runs only where operators are aligned.
+        """
+        version = self._find_version(trust)
+        connection = self._connections[trust]
+        if self._named.get(trust) != version:
+            if trust in self._named:
+                empty_view(connection)
+                self._aligned.discard(trust)
+                del self._named[trust]
+            if self._keeps_names(trust, is_aligned=is_aligned):
+                self._prepare_order(trust, "FROM build_order")
+                self._make_views(trust, needed_views())
+                with suppress(duckdb.OutOfMemoryException):  # the statement will say so
+                    keep_names(connection)
+                    self._named[trust] = version
+        if is_aligned and trust not in self._aligned:
+            fill_view(connection)
+            self._aligned.add(trust)
+
+    def _keeps_names(self, trust: Trust, *, is_aligned: bool) -> bool:
+        return is_aligned or trust == "trusted"
 
     def _find_version(self, trust: Trust) -> object:
-        """What differs between the states of the store that have other operators."""
+        """What differs between the states of the store that have other runs."""
         return self._writer is None or self._connections[trust].execute(_VERSION).fetchall()
 
     def _prepare_order(self, trust: Trust, text: str, /) -> None:

@@ -54,6 +54,7 @@ _COMPRESSION: dict[str, Mapping[str, str]] = {
     "run_totals": {
         "dump_id": "rle",
         "run_index": "bitpacking",
+        "run_signature_id": "rle",
         "execute_ticks": "alp",
         "kernel_ticks": "alp",
         "delegate_ticks": "alp",

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from warehouse.catalogue.queries import Query
+from warehouse.catalogue.views import named_views, reads_table
 from warehouse.engine.aligned_operators import RUNS, VIEW
 from warehouse.engine.connection import open_memory
 from warehouse.engine.store_connections import StoreConnections, Trust
-from warehouse.engine.views import named_views, reads_table
 from warehouse.lake.commits import LakeState, read_filled_state
 from warehouse.lake.damage import lake_errors
 from warehouse.lake.dump_locations import locate_dumps
@@ -66,12 +66,15 @@ class LakeConnections(StoreConnections):
         """The rows of the view, of the whole lake."""
         return self.for_statement(f"FROM {VIEW}").table(VIEW).to_arrow_table()
 
-    def _align_operators(self, trust: Trust) -> None:
-        """Fill the view of aligned operators, which takes the programs of the whole lake."""
-        if trust not in self._aligned:
+    def _name_runs(self, trust: Trust, *, is_aligned: bool) -> None:
+        """Name the runs of the whole lake where operators are aligned; else a query names some."""
+        if is_aligned and trust not in self._aligned:
             with self.explaining_errors():
                 self._show(self._connections[trust], {})
-        super()._align_operators(trust)
+        super()._name_runs(trust, is_aligned=is_aligned)
+
+    def _keeps_names(self, trust: Trust, *, is_aligned: bool) -> bool:
+        return is_aligned
 
     def _has_old_kinds(self, connection: duckdb.DuckDBPyConnection) -> bool:
         """False: a lake cannot be rebuilt, and its files are costly to read."""

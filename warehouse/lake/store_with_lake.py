@@ -8,8 +8,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from warehouse.catalogue.views import reads_table
 from warehouse.engine.store_connections import StoreConnections, Trust
-from warehouse.engine.views import reads_table
 from warehouse.lake.commits import read_state
 from warehouse.lake.damage import lake_errors
 from warehouse.lake.dump_locations import locate_dumps

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import duckdb
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from ingest import DecodedBatch
 from ingest.batching import batches
@@ -28,7 +27,7 @@ from warehouse.statistics.rollups import (
     is_long,
     summarise_events,
 )
-from warehouse.statistics.totals import EventSums, RunNumbers, RunParts, run_rows
+from warehouse.statistics.totals import CompleteRuns, EventSums, RunNumbers, RunParts, run_rows
 
 _MOST_EVENTS = 1 << 19  # read at a time, unless one signature has more
 
@@ -48,18 +47,18 @@ def summarise_stored(
     """
     numbers = RunNumbers.of(last, 1)
     has_histogram = is_long(last.tables["dumps"])
-    is_complete = _complete_runs(connection, dump_id, numbers.count)
+    complete = _complete_runs(connection, dump_id, numbers.count)
     runs = np.zeros((numbers.count, 3))
     resolution = _read_resolution(connection, dump_id)
     for signatures in _some_signatures(connection, dump_id):
         events = _read_events(connection, dump_id, signatures)
         groups = group_events(events)
-        totals = EventSums(events, RunParts.of(signatures), numbers).total(is_complete)
+        totals = EventSums(events, RunParts.of(signatures), numbers).total(complete.is_complete)
         runs += totals.runs
         steps = clock_steps(groups, signatures, resolution)
         rows = summarise_events(groups, has_histogram, steps)
         yield Statistics(rows | {"event_totals": totals.events}, resolution)
-    yield Statistics({"run_totals": run_rows(numbers, is_complete, runs)}, resolution)
+    yield Statistics({"run_totals": run_rows(numbers, complete, runs)}, resolution)
 
 
 def _read_resolution(connection: duckdb.DuckDBPyConnection, dump_id: int) -> Floats:
@@ -87,14 +86,13 @@ def _divide_all(connection: duckdb.DuckDBPyConnection, dump_id: int, clock: int)
     return divisor
 
 
-def _complete_runs(
-    connection: duckdb.DuckDBPyConnection, dump_id: int, count: int
-) -> NDArray[np.bool_]:
+def _complete_runs(connection: duckdb.DuckDBPyConnection, dump_id: int, count: int) -> CompleteRuns:
     text = read_statement("complete_runs_of_dump")
     found = connection.sql(text, params={"dump": dump_id}).to_arrow_table()
-    is_complete = np.zeros(count, bool)
-    is_complete[found["run_index"].to_numpy()] = True
-    return is_complete
+    complete = CompleteRuns(np.zeros(count, bool), np.zeros(count, np.int64))
+    complete.is_complete[found["run_index"].to_numpy()] = True
+    complete.signature[found["run_index"].to_numpy()] = found["run_signature_id"].to_numpy()
+    return complete
 
 
 def _some_signatures(connection: duckdb.DuckDBPyConnection, dump_id: int) -> Iterator[pa.Table]:

@@ -19,13 +19,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from warehouse.catalogue.views import load_views
 from warehouse.children.limits import count_data, disable_core_dumps, limit_data, tie_to_owner
 from warehouse.children.messages import GONE, Message, receive, requests, send
 from warehouse.engine.aligned_operators import load_modules
 from warehouse.engine.connection import translated_errors
 from warehouse.engine.statements import streamed_answer
 from warehouse.engine.store_connections import StoreConnections
-from warehouse.engine.views import load_views
 from warehouse.errors import StatementError, StoreError
 from warehouse.sandbox.bounds import Bounds
 

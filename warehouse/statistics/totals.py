@@ -27,6 +27,18 @@ _RUN_COLUMNS = pa.schema(decoded_fields(RUN_TOTALS))
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
+class CompleteRuns(NamedTuple):
+    """Which runs are complete.
+
+    Attributes:
+        is_complete: Whether each run is; shape (runs,).
+        signature: Run signature of each complete run, 0 for others; shape (runs,).
+    """
+
+    is_complete: Mask
+    signature: Ints
+
+
 class Totals(NamedTuple):
     """Sums over complete runs.
 
@@ -104,12 +116,16 @@ class EventSums:
         self._duration = events["duration_ticks"].to_numpy()
         self._is_wrong = is_wrong(events["flags"].to_numpy())
 
-    def complete_runs(self) -> Mask:
-        """Whether each run is complete, given all events of the dumps."""
+    def complete_runs(self) -> CompleteRuns:
+        """The complete runs, given all events of the dumps."""
+        is_method = self._part == 0
+        executed = self._run[np.repeat(is_method, self._length)]
         is_complete = np.zeros(self._count, bool)
-        is_complete[self._run[np.repeat(self._part == 0, self._length)]] = True
+        is_complete[executed] = True
         is_complete[self._run[self._is_wrong]] = False
-        return is_complete
+        signature = np.zeros(self._count, np.int64)
+        signature[executed] = np.repeat(self._keys[1][is_method], self._length[is_method])
+        return CompleteRuns(is_complete, np.where(is_complete, signature, 0))
 
     def total(self, is_complete: Mask) -> Totals:
         """Sums over complete runs."""
@@ -145,18 +161,18 @@ def total_events(decoded: DecodedBatch, dump_count: int) -> dict[str, pa.Table]:
     numbers = RunNumbers.of(decoded, dump_count)
     parts = RunParts.of(decoded.tables["event_signatures"])
     events = EventSums(decoded.tables["events"], parts, numbers)
-    is_complete = events.complete_runs()
-    totals = events.total(is_complete)
-    runs = run_rows(numbers, is_complete, totals.runs)
+    complete = events.complete_runs()
+    totals = events.total(complete.is_complete)
+    runs = run_rows(numbers, complete, totals.runs)
     return {"run_totals": runs, "event_totals": totals.events}
 
 
-def run_rows(numbers: RunNumbers, is_complete: Mask, runs: Floats) -> pa.Table:
+def run_rows(numbers: RunNumbers, complete: CompleteRuns, runs: Floats) -> pa.Table:
     """Rows of RUN_TOTALS, with ``dump_index``, of complete runs."""
-    number = np.flatnonzero(is_complete)
+    number = np.flatnonzero(complete.is_complete)
     dump = np.searchsorted(numbers.first, number, side="right") - 1
-    columns = [dump.astype(np.int32), (number - numbers.first[dump]).astype(np.int32)]
-    columns += list(runs[number].T)
+    places = dump.astype(np.int32), (number - numbers.first[dump]).astype(np.int32)
+    columns = (*places, complete.signature[number], *runs[number].T)
     return pa.Table.from_arrays([pa.array(c) for c in columns], schema=_RUN_COLUMNS)
 
 

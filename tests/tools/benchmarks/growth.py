@@ -35,7 +35,7 @@ UPDATE dumps SET manifest = '{"tags":{"size":"' || model_id || '"}}';
 INSERT INTO runs BY NAME SELECT runs.* REPLACE (n::INT AS run_index)
 FROM runs, range(1, 26) r(n);
 INSERT INTO run_totals BY NAME SELECT
-    dump_id, run_index, 1e5 + hash(dump_id, run_index) % 100000 AS execute_ticks,
+    dump_id, run_index, run_signature_id, 1e5 + hash(dump_id, run_index) % 100000 AS execute_ticks,
     6e4 AS kernel_ticks, 1e4 AS delegate_ticks
 FROM runs;
 INSERT INTO event_totals BY NAME SELECT

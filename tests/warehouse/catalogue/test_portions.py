@@ -10,7 +10,9 @@ from warehouse import Warehouse
 from warehouse.catalogue.answers import resolve_parameters
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.portions import (
+    _SHARES,
     DUMP_WEIGHT,
+    RUN_WEIGHT,
     Portion,
     _gather,
     portion_column,
@@ -37,7 +39,7 @@ def _answers(name, most, farm=None, **params):
     farm = farm or farm_for(name)
     register_functions(farm, query.sql)
     values = resolve_parameters(farm, query, params)
-    portions = split_question(farm, query.header.portions, values, most=most)
+    portions = split_question(farm, query, query.header.portions, values, most=most)
     text = duckdb_text(query.sql)
     return [farm.sql(text, params=own.values).to_arrow_table().to_pylist() for own in portions]
 
@@ -77,21 +79,43 @@ def test_a_portion_has_the_chosen_devices_only():
 def test_only_dumps_of_the_two_builds_of_a_comparison_weigh(models):
     farm = models._answering.for_query(find_query("run_shifts"), {})
     values = resolve_parameters(farm, find_query("run_shifts"), {"base": "b1", "head": "b3"})
-    portions = split_question(farm, "device", values, most=1)
+    portions = split_question(farm, find_query("run_shifts"), "device", values, most=1)
     dumps = 3 * 2 * 10  # of one device: models, builds, dumps of a night
-    assert [portion.weight for portion in portions] == [dumps * (300 + DUMP_WEIGHT)] * 2
+    assert [portion.weight for portion in portions] == [dumps * (30 * RUN_WEIGHT + DUMP_WEIGHT)] * 2
 
 
 def test_a_question_that_fits_one_portion_is_not_split(models):
-    farm = models._answering.for_query(find_query("dump_values"), {})
-    values = resolve_parameters(farm, find_query("dump_values"), {})
-    whole = 2 * 3 * 3 * 10 * (300 + DUMP_WEIGHT)
-    assert split_question(farm, "model", values, most=whole) == [Portion(values, whole)]
-    assert sum(own.weight for own in split_question(farm, "model", values, most=9)) == whole
+    query = find_query("dump_values")
+    farm = models._answering.for_query(query, {})
+    values = resolve_parameters(farm, query, {})
+    whole = 2 * 3 * 3 * 10 * (30 * RUN_WEIGHT + DUMP_WEIGHT)
+    assert split_question(farm, query, "model", values, most=whole) == [Portion(values, whole)]
+    assert sum(own.weight for own in split_question(farm, query, "model", values, most=9)) == whole
+
+
+@pytest.mark.parametrize(
+    ("name", "weight"), [("outlier_runs", 300), ("stability", 30 * RUN_WEIGHT)]
+)
+def test_events_weigh_only_where_a_query_reads_them(models, name, weight):
+    query = find_query(name)
+    farm = models._answering.for_query(query, {})
+    values = resolve_parameters(farm, query, {})
+    (portion,) = split_question(farm, query, "device", values)
+    assert portion.weight == 2 * 3 * 3 * 10 * (weight + DUMP_WEIGHT)
+
+
+@pytest.mark.parametrize(("is_timed", "count"), [(False, 2), (True, 3)])
+def test_only_a_question_with_a_time_limit_begins_with_small_portions(models, is_timed, count):
+    query = find_query("dump_values")
+    farm = models._answering.for_query(query, {})
+    values = resolve_parameters(farm, query, {})
+    most = 2 * 2 * 3 * 10 * 400  # of two of three models
+    found = split_question(farm, query, "model", values, most=most, is_timed=is_timed)
+    assert len(found) == count
 
 
 def test_the_first_portions_are_small():
-    portions = list(_gather([(str(number), 2) for number in range(60)], 50))
+    portions = list(_gather([(str(number), 2) for number in range(60)], 50, _SHARES))
     assert [(len(names), weight) for names, weight in portions] == [
         (1, 2), (5, 10), (25, 50), (25, 50), (4, 8)
     ]  # fmt: skip

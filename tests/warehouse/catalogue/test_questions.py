@@ -11,7 +11,6 @@ from warehouse.catalogue import portions, questions
 from warehouse.catalogue.answers import answer_query, stream_answer
 from warehouse.catalogue.queries import find_query, load_catalogue
 from warehouse.catalogue.questions import _Cost
-from warehouse.engine.connection import reading
 from warehouse.errors import LongQuestionError, QueryError
 from warehouse.regressions.two_builds import find_gathering
 
@@ -40,6 +39,11 @@ def _ask(store, name, params, **options):
     return answer_query(store._answering.for_query(query, params), query, params, **options)
 
 
+def _rows(answer, *, is_ordered):
+    rows = list(map(repr, answer.to_pylist()))
+    return rows if is_ordered else sorted(rows)
+
+
 @pytest.mark.parametrize(
     ("name", "params"), [("build_history", HISTORY), ("comparison", PAIR), ("framework_tax", {})]
 )
@@ -53,7 +57,9 @@ def test_a_question_that_would_take_too_long_names_filters_that_it_lacks(store, 
     lacking = {"device", "pool", "backend", "tag", "since", "until"}
     assert lacking <= set(filters) <= {one.name for one in find_query(name).header.params}
     assert not {"model", "event", "base", "head"} & set(filters)
-    assert _ask(store, name, params, seconds=60) == _ask(store, name, params)
+    whole, portions = (_ask(store, name, params, seconds=seconds) for seconds in (None, 60))
+    is_ordered = not find_query(name).is_computed  # Python orders what it gathers
+    assert _rows(portions, is_ordered=is_ordered) == _rows(whole, is_ordered=is_ordered)
 
 
 def test_a_question_about_one_device_is_answered_whatever_it_takes(store, many):
@@ -65,18 +71,6 @@ def test_the_pace_of_the_last_portion_counts_as_the_first_may_have_waited(store,
     clock = iter([0.0, 0.0, 10.0, 10.0, 10.1, 10.1, 10.2])
     monkeypatch.setattr(questions.time, "monotonic", lambda: next(clock))
     assert _ask(store, "dump_values", {}, seconds=20).num_rows
-
-
-def test_portions_share_the_names_of_runs_until_all_are_answered(store, many):
-    query = find_query("dump_values")
-    with Warehouse.open(store._path, read_only=True) as warehouse:
-        connection, before = warehouse._answering.for_query(query, {}), warehouse.schema()
-        with reading(connection):
-            answer = answer_query(connection, query, {})
-            assert connection.table("kept_names").fetchall()
-        assert warehouse.schema() == before
-        assert warehouse.query("dump_values") == answer
-        assert warehouse.schema() == before
 
 
 def test_an_answer_is_a_batch_at_least(store):
@@ -115,7 +109,7 @@ class _Forgetful:
 def test_a_portion_that_needs_too_much_memory_is_halved(store, monkeypatch):
     query = find_query("dump_values")
     connection = store._answering.for_query(query, {})
-    weight = 2 * 3 * 10 * (300 + portions.DUMP_WEIGHT)  # of a device
+    weight = 2 * 3 * 10 * (30 * portions.RUN_WEIGHT + portions.DUMP_WEIGHT)  # of a device
     monkeypatch.setattr(portions, "MOST_WEIGHT", 2 * weight)
     monkeypatch.setattr(portions, "_SHARES", ())
     forgetful = _Forgetful(connection, 1)

@@ -128,6 +128,21 @@ def test_an_open_store_names_them_anew_after_each_ingest(tmp_path: Path) -> None
     assert [key[2] for key in found["b1"]] == [2, 3]
 
 
+def test_an_open_store_keeps_names_of_runs_until_it_changes(tmp_path: Path) -> None:
+    before, after, _ = FARMS["a kernel before its like"]
+    folder = write_farm(tmp_path / "in", before, after)
+    with Warehouse.open(tmp_path / "store", create=True) as store:
+        for builds in (["b1"], ["b1", "b2"]):
+            store.ingest([folder / builds[-1]])
+            first = store.query("tax_history")
+            assert first["build"].to_pylist() == builds
+            connection = store._answering.for_statement("FROM named_run_signatures")
+            connection.execute("UPDATE kept_run_signatures SET run = 'kept'")
+            assert set(store.query("tax_history")["run"].to_pylist()) == {"kept"}
+    with Warehouse.open(tmp_path / "store", read_only=True) as store:
+        assert store.query("tax_history") == first
+
+
 def test_other_tools_see_operators_under_their_own_names(tmp_path: Path) -> None:
     before, after, _ = FARMS["a kernel before its like"]
     ingest(tmp_path / "store", write_farm(tmp_path / "in", before, after), manifest={})

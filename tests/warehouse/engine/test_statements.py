@@ -11,6 +11,7 @@ import pytest
 
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.queries import load_catalogue
+from warehouse.catalogue.views import load_views
 from warehouse.engine.functions import FUNCTIONS
 from warehouse.engine.sql_functions import (
     FILE_FUNCTIONS,
@@ -19,7 +20,6 @@ from warehouse.engine.sql_functions import (
     VALUE_FUNCTIONS,
 )
 from warehouse.engine.statements import check_statement
-from warehouse.engine.views import load_views
 from warehouse.errors import StatementError
 
 ROOT = Path(__file__).parents[3]

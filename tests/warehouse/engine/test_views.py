@@ -6,7 +6,7 @@ from pathlib import Path
 
 from warehouse import Warehouse
 from warehouse.catalogue.queries import load_catalogue
-from warehouse.engine.views import load_views, named_views
+from warehouse.catalogue.views import load_views, named_views
 
 
 def test_a_statement_needs_the_views_it_names_and_those_they_read() -> None:

@@ -11,8 +11,8 @@ from tests.support.questions import every_query, needs_rich_farm, question
 from tests.support.rich_farm import rich_farm
 from tests.support.store_rows import AskedConnection
 from warehouse import Warehouse
+from warehouse.catalogue.views import load_views
 from warehouse.engine.aligned_operators import VIEW
-from warehouse.engine.views import load_views
 from warehouse.errors import LakeError, StatementError, StoreError
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import TABLES

@@ -17,9 +17,9 @@ from tests.support.stores import ingest, write
 from tests.support.tiny_dumps import tiny_incoming
 from tests.support.waiting import until
 from warehouse import Warehouse
+from warehouse.catalogue.views import load_views
 from warehouse.children.process import ChildProcess
 from warehouse.engine.functions import FUNCTIONS
-from warehouse.engine.views import load_views
 from warehouse.errors import CostlyStatementError, StatementError, StoreError
 from warehouse.sandbox.bounds import Bounds
 from warehouse.sandbox.workers import Sandbox, Stop

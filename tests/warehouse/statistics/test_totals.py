@@ -82,6 +82,7 @@ def test_a_run_that_failed_or_has_a_flagged_event_counts_nowhere() -> None:
         {
             "dump_id": 0,
             "run_index": 0,
+            "run_signature_id": 1,
             "execute_ticks": 100.0,
             "kernel_ticks": 60.0,
             "delegate_ticks": 0.0,

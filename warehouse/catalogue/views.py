@@ -1,0 +1,49 @@
+"""The views of sql/views: their text, and which of them a statement reads; no engine."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache
+
+from warehouse.catalogue.dialect import duckdb_text
+from warehouse.catalogue.queries import list_views, read_view
+
+_FROM_TABLE = r"(\bfrom|\bjoin|,)\s+(main\.)?{}\b"
+
+
+@cache
+def view_text(name: str) -> str:
+    """Text of a view for DuckDB."""
+    return duckdb_text(read_view(name))
+
+
+def load_views() -> dict[str, str]:
+    """Text for DuckDB of every view by name, in an order in which they can be created."""
+    return {name: view_text(name) for name in list_views()}
+
+
+def views_digest() -> str:
+    """A hash that differs between versions of the views."""
+    text = "\n".join(name + text for name, text in load_views().items())
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def named_views(text: str) -> list[str]:
+    """Names of all views that a statement can read, in an order in which they can be created.
+
+    These are the views whose names occur in the text, and the views that these read.
+    """
+    texts, found = text.lower(), []
+    for name in reversed(list_views()):  # a view reads only earlier views
+        if name in texts:
+            found.append(name)
+            texts += view_text(name)
+    return found[::-1]
+
+
+def reads_table(text: str, table: str) -> bool:
+    """Whether a statement reads a table, directly or through a view."""
+    pattern = re.compile(_FROM_TABLE.format(table), re.IGNORECASE)
+    texts = (text, *(view_text(name) for name in named_views(text)))
+    return any(pattern.search(one) for one in texts)
