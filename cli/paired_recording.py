@@ -93,9 +93,9 @@ def _ingest(
             for side, record in (("base", None), ("head", etrecord))
         ]
         base, head = (str(one.fields["build"]) for one in partners)
+        refused = [one for summary in summaries for one in summary.refused]
+        write_refusals(refused, remedy=errors_of(options.store))
+        if refused:
+            fail()
         table = warehouse.query("comparison", base=base, head=head)
-    refused = [one for summary in summaries for one in summary.refused]
-    write_refusals(refused, remedy=errors_of(options.store))
-    if refused:
-        fail()
-    write_comparison(table, options, base=base, head=head)
+        write_comparison(warehouse, table, options, base=base, head=head)

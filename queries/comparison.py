@@ -28,7 +28,7 @@ _TABLE = pa.schema(
         (name, pa.string())
         for name in (
             *("operator", "change", "verdict", "base", "head", "level", "model", "backend"),
-            *("device", "pool", "interval", "explained_by", "may_be"),
+            *("device", "pool", "interval", "may_be"),
         )
     ]
 )
@@ -82,7 +82,7 @@ def _cheapness(row: Row) -> tuple[bool, float]:
 
 
 def _cells(row: Row) -> dict[str, str | None]:
-    names = ("verdict", "level", "model", "backend", "device", "pool", "explained_by", "may_be")
+    names = ("verdict", "level", "model", "backend", "device", "pool", "may_be")
     return {
         **{name: row[name] for name in names},
         "operator": _operator(row),

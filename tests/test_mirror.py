@@ -27,7 +27,7 @@ OTHERS = {
     "ingest": "absurd_clocks corpus etrecord_bounds fuzz hostile manifest_bounds stream "
     "tracer_errors",
     "queries/inspector": "changed_blocks",
-    "queries/report": "aligned_programs changed_programs",
+    "queries/report": "aligned_programs changed_programs edited_programs",
     "spark": "answers lake object_store producers report session",
     "sql": "build_lineage byte_stability custom_operators delegate_phases dump_measures filters "
     "golden headers mixed_clocks named_run_signatures operator_stats order page pairs portability "

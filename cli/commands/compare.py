@@ -29,11 +29,11 @@ def compare(
 ) -> None:
     """Compare two builds: operators, their types, modules, delegates, methods and pools.
 
-    A table says in words what changed, lists the changes, the costliest first, and counts all other
-    comparisons. The other formats have every row, with the columns that 'tracehouse query
-    comparison --help' explains. If a reference build was recorded in the sessions of both builds,
-    times are relative to it. Builds without a device, model and backend in common are not
-    comparable: the command says so, and exits 1.
+    A table says in words what changed, shows what the change of each method consists of, lists the
+    changes, the costliest first, and counts all other comparisons. The other formats have every
+    row, with the columns that 'tracehouse query comparison --help' explains. If a reference build
+    was recorded in the sessions of both builds, times are relative to it. Builds without a device,
+    model and backend in common are not comparable: the command says so, and exits 1.
     """
     chosen = {name: value for name, value in params.items() if value not in (None, [])}
     given = {"base": base, "head": head, **chosen}
@@ -47,10 +47,10 @@ def compare(
         doubt = note_order(warehouse, base=base, head=head)
         rows = table.select(COLUMNS).to_pylist()
         obstacle = find_obstacle(warehouse, rows, base=base, head=head)
-    if obstacle and options.format is Format.TABLE:
-        write_lines([f"{head} against {base}: {obstacle}"])
-    else:
-        write_comparison(table, options, base=base, head=head)
+        if obstacle and options.format is Format.TABLE:
+            write_lines([f"{head} against {base}: {obstacle}"])
+        else:
+            write_comparison(warehouse, table, options, base=base, head=head)
     for note in (doubt, *note_clocks(rows, base=base)):
         if note:
             write_note(f"note: {note}")

@@ -1,4 +1,4 @@
-"""The output of a comparison of two builds: a summary in words, then the changed rows."""
+"""The output of a comparison of two builds: in words, what methods gained or lost, changed rows."""
 
 from __future__ import annotations
 
@@ -11,16 +11,36 @@ from cli.output.streams import write_lines
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from queries.report.breakdown import Breakdown
+    from warehouse.queryable import Queryable
 
-def write_comparison(table: pa.Table, options: OutputOptions, *, base: str, head: str) -> None:
-    """Print the rows of the query `comparison`; for people, a summary and the changed rows."""
+_MOST_SUMS = 6
+
+
+def write_comparison(
+    store: Queryable, table: pa.Table, options: OutputOptions, *, base: str, head: str
+) -> None:
+    """Print the rows of the query `comparison` of a store.
+
+    For people, it is a summary, what the changes of the costliest methods consist of, and the
+    changed rows.
+    """
     from queries.comparison import changed_rows, summary_lines
+    from queries.report.text_table import sum_lines
 
     if options.format is Format.TABLE:
         lines = summary_lines(table, base=base, head=head)
+        lines += sum_lines(_break_down(store, table, base=base, head=head))
         table = changed_rows(table)
         write_lines([*lines, ""] if len(table) else lines)
     if len(table) or options.format is not Format.TABLE:
         options.write(table)
     else:
         write_table_note(table)
+
+
+def _break_down(store: Queryable, table: pa.Table, *, base: str, head: str) -> list[Breakdown]:
+    from queries.report.pair_breakdowns import PairBreakdowns
+
+    pair = PairBreakdowns(store, table.to_pylist(), base=base, head=head)
+    return pair.of(pair.list_changed_methods()[:_MOST_SUMS])

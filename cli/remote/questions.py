@@ -42,6 +42,7 @@ class RemoteStore:
     ) -> None:
         """Ask over a connection; `note` is told which snapshot an answer is from."""
         self._connection, self._note = connection, note
+        self._told: str | None = None  # the snapshot that the last note was about
 
     def within(self, seconds: float | None, stop: Event) -> AbstractContextManager[None]:
         """Interrupt the body's questions after some seconds, or when `stop` is set.
@@ -144,7 +145,9 @@ class RemoteStore:
             if error.status in _QUESTION_AT_FAULT or error.reason in _QUESTIONS:
                 raise QueryError(error.detail) from error
             raise
-        if taken_at := answer.headers.get(SNAPSHOT_HEADER):
+        taken_at = answer.headers.get(SNAPSHOT_HEADER)
+        if taken_at and taken_at != self._told:
+            self._told = taken_at
             self._note(f"note: answered from the service's snapshot of {_with_age(taken_at)}")
         return answer
 

@@ -9,11 +9,12 @@ from typing import Literal
 
 from pydantic import Field
 
+from queries.report.breakdown import Breakdown
 from queries.report.content import Group
 from queries.report.figures import name_text, place_text
 from queries.report.parts import Part
 
-FrameKind = Literal["run", "module", "call", "operator"]
+FrameKind = Literal["run", "module", "call", "operator", "rest"]
 ChangeKind = Literal["changed", "moved", "added", "removed"]
 
 
@@ -42,20 +43,18 @@ class TimeFrame(Part):
     """A part of a run with its time in both builds: the run, a module, a call, an operator."""
 
     name: str
-    kind: FrameKind
-    base: float | None = Field(description="Time with all parts; null if the base lacks it.")
+    kind: FrameKind = Field(description="rest: what is outside of operators.")
+    base: float | None = Field(
+        description="Time in ns with all parts; null if the base lacks it, and for irregular runs."
+    )
     head: float | None = Field(description="The same in the head.")
+    change: float = Field(description="Its part of the method's change per run.")
     is_member: bool = Field(description="Whether the alert names the frame.")
     parts: list[TimeFrame] = Field(description="Longest first.")
 
     def time(self, side: str) -> float | None:
         """The time of the frame in the base or the head."""
         return self.base if side == "base" else self.head
-
-    @property
-    def change(self) -> float:
-        """Head less base; an absent time counts as 0."""
-        return (self.head or 0.0) - (self.base or 0.0)
 
     @property
     def has_member(self) -> bool:
@@ -69,14 +68,11 @@ class TimeFrame(Part):
 
 
 class RunTimes(Part):
-    """Where the time of a run goes in both builds."""
+    """Where the time of a method goes in both builds."""
 
     place: Place
-    run: str = Field(description="Name of the runs, e.g. 'Execute #2'.")
-    unit: Literal["ns", "ticks"]
-    base_dumps: int
-    head_dumps: int
-    frame: TimeFrame = Field(description="The whole run.")
+    breakdown: Breakdown = Field(description="What its change consists of, as in the alert.")
+    frame: TimeFrame = Field(description="The same parts by module and delegate call.")
 
 
 class ProgramChange(Part):

@@ -26,7 +26,8 @@ from queries.explain.operators import (
 from queries.explain.origins import EventOrigin, RunOrigins, read_origins
 from queries.explain.programs import compare_stored
 from queries.explain.stored_programs import Program, read_programs
-from queries.explain.times import run_frame
+from queries.explain.times import method_frame
+from queries.report.breakdown import Breakdown
 from queries.report.content import Group, Member, Report
 from queries.report.figures import is_measure, name_text
 from queries.report.night import find_group
@@ -55,11 +56,13 @@ def explain_group(
     events = read_origins(store, etrecords) if etrecords else {}
     times, programs = [], []
     for place, own in zip(places, recorded, strict=True):
-        runs = _chosen_runs(own, members_at(group, place))
+        methods = _methods_at(group, place)
         known = read_programs(store, *map(own.etrecords.get, SIDES)) if own.etrecords else {}
         origins = {run: _origins(own, sides, known, events) for run, sides in own.runs.items()}
-        times += [_run_times(place, run, own.runs[run], origins[run], group) for run in runs]
-        programs.append(_programs(place, own, known, {run: origins[run] for run in runs}, group))
+        times += [_run_times(place, one, own, origins, group) for one in methods]
+        runs = [one.run for one in methods] or _chosen_runs(own, members_at(group, place))
+        located = {run: origins[run] for run in runs if run in origins}
+        programs.append(_programs(place, own, known, located, group))
     facts, divergences = list_facts(store, places), list_divergences(store, places)
     commands = [command for command in group.commands if not command.startswith(_OWN_COMMAND)]
     if files is not None:
@@ -77,15 +80,21 @@ def explain_group(
     )
 
 
+def _methods_at(group: Group, place: Place) -> list[Breakdown]:
+    """The methods at a place, whose parts the alert has; the costliest first."""
+    where = place.device, place.model, place.backend
+    found = [one for one in group.breakdowns if (one.device, one.model, one.backend) == where]
+    return found[:_MOST_RUNS]
+
+
 def _chosen_runs(own: PlaceOperators, members: Sequence[Member]) -> list[str]:
-    """The runs that the members are of; the longest run if they are of none."""
+    """The runs that the members are of; those with most operators if they are of none."""
     named = list(dict.fromkeys(member.run for member in members if member.run in own.runs))
 
-    def length(run: str) -> float:
-        methods = [side.method for side in own.runs[run].values()]
-        return max((one.value or 0.0 for one in methods if one is not None), default=0.0)
+    def size(run: str) -> int:
+        return max(map(len, own.runs[run].values()))
 
-    return (named or sorted(own.runs, key=length, reverse=True)[:1])[:_MOST_RUNS]
+    return (named or sorted(own.runs, key=size, reverse=True)[:1])[:_MOST_RUNS]
 
 
 def _origins(
@@ -101,20 +110,16 @@ def _origins(
 
 
 def _run_times(
-    place: Place, run: str, sides: Sides, origins: Mapping[str, RunOrigins], group: Group
+    place: Place,
+    method: Breakdown,
+    own: PlaceOperators,
+    origins: Mapping[str, Mapping[str, RunOrigins]],
+    group: Group,
 ) -> RunTimes:
-    methods = [side.method for side in sides.values()]
-    is_ns = all(method is None or method.unit == "ns" for method in methods)
-    base_dumps, head_dumps = (sides[side].dump_count if side in sides else 0 for side in SIDES)
-    named = {_key(member) for member in members_at(group, place) if member.run == run}
-    return RunTimes(
-        place=place,
-        run=run,
-        unit="ns" if is_ns else "ticks",
-        base_dumps=base_dumps,
-        head_dumps=head_dumps,
-        frame=run_frame(run, sides, origins, named),
-    )
+    named = {_key(member) for member in members_at(group, place) if member.run == method.run}
+    sides = own.runs.get(method.run, {})
+    frame = method_frame(method, sides, origins.get(method.run, {}), named)
+    return RunTimes(place=place, breakdown=method, frame=frame)
 
 
 def _key(member: Member) -> OperatorKey:

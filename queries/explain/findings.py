@@ -14,9 +14,9 @@ from queries.explain.content import (
     RunTimes,
     TimeFrame,
 )
-from queries.explain.wording import differing, time_text
+from queries.explain.wording import differing
 from queries.report.content import Group
-from queries.report.figures import count_text, delta_text, name_text
+from queries.report.figures import cost_text, count_text, delta_text, name_text
 
 _HARDLY = 0.01  # change of a run, as a share, below which its parts may be noise
 _NOTABLE = 0.05  # share of the run's change that a frame is named for
@@ -54,19 +54,20 @@ def list_findings(
 
 def _time_texts(times: RunTimes) -> Iterator[str]:
     """The parts with most of the change, and the parts that one build lacks."""
-    frame, where = times.frame, f"{times.place.where}, {times.run}"
+    frame, where = times.frame, f"{times.place.where}, {name_text(times.breakdown.run)}"
     if not frame.base or not frame.head:
         return
-    share, total = frame.change / frame.base, time_text(frame.change, times.unit, signed=True)
+    share = frame.change / frame.base
     leaves = sorted(_leaves(frame), key=lambda pair: (not pair[1].is_member, -abs(pair[1].change)))
     if abs(share) >= _HARDLY:
         leaves.sort(key=lambda pair: -abs(pair[1].change))
         leaves = [one for one in leaves if one[1].change / frame.change >= _NOTABLE]
     listed = ", ".join(
-        f"{_name(one)}{module and f' in {module}'} {time_text(one.change, times.unit, signed=True)}"
+        f"{_name(one)}{module and f' in {module}'} {cost_text(one.change)}"
         for module, one in leaves[:_MOST_NAMED]
     )
-    yield f"{where}: {total} per run ({delta_text(share)}){listed and f', of which {listed}'}."
+    of_which = listed and f", of which {listed}"
+    yield f"{where}: {cost_text(frame.change)} per run ({delta_text(share)}){of_which}."
     for side, alone in (("base", _alone(frame, "head")), ("head", _alone(frame, "base"))):
         if alone:
             listed = ", ".join(map(_name, alone[:_MOST_NAMED]))
@@ -141,7 +142,9 @@ def _leaves(frame: TimeFrame, module: str = "") -> Iterator[tuple[str, TimeFrame
 
 def _alone(frame: TimeFrame, lacking: str) -> list[TimeFrame]:
     """The outermost frames that a side lacks, longest first."""
-    if (frame.base if lacking == "base" else frame.head) is None:
+    if frame.base is None and frame.head is None:
+        return []
+    if frame.time(lacking) is None:
         return [frame]
     found = [one for part in frame.parts for one in _alone(part, lacking)]
     return sorted(found, key=lambda one: -one.longest)

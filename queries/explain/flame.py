@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import svg
 
 from queries.explain.content import RunTimes, TimeFrame
-from queries.explain.wording import frame_row, time_text
+from queries.explain.wording import frame_row
 from queries.report.drawing import label, picture, title
-from queries.report.figures import name_text
+from queries.report.figures import duration_text, name_text
 
 _WIDTH, _ROW, _GAP, _HEAD = 1000.0, 20.0, 16.0, 18.0
 _LEAST = 1.5  # width of a frame that is drawn
@@ -27,19 +27,19 @@ def flame_plot(times: RunTimes) -> str:
     parts: list[svg.Element] = []
     top = 0.0
     for side, build in (("base", times.place.base), ("head", times.place.head)):
-        total = time_text(times.frame.time(side), times.unit)
+        total = duration_text(times.frame.time(side))
         parts.append(label(0, top + 12, f"{side}: {name_text(build)}, {total}", "start"))
-        parts += _drawn(times.frame, side, (0.0, top + _HEAD), _WIDTH / whole, times.unit)
+        parts += _drawn(times.frame, side, (0.0, top + _HEAD), _WIDTH / whole)
         top += _HEAD + depth * _ROW + _GAP
     text = (
-        f"Time of {times.run} by module and operator, base above head: "
-        f"{time_text(times.frame.base, times.unit)} to {time_text(times.frame.head, times.unit)}"
+        f"Time of {times.breakdown.run} by module and operator, base above head: "
+        f"{duration_text(times.frame.base)} to {duration_text(times.frame.head)}"
     )
     return picture(parts, width=_WIDTH, height=top, text=text, class_="flame")
 
 
 def _drawn(
-    frame: TimeFrame, side: str, place: tuple[float, float], scale: float, unit: str, depth: int = 0
+    frame: TimeFrame, side: str, place: tuple[float, float], scale: float, depth: int = 0
 ) -> Iterator[svg.Element]:
     time = frame.time(side)
     if time is None or time * scale < _LEAST or depth >= _MOST_DEPTH:
@@ -47,7 +47,7 @@ def _drawn(
     x, y = place
     width = time * scale
     kind, strength = _colour(frame)
-    row = frame_row(frame, depth, unit)
+    row = frame_row(frame, depth)
     text = f"{name_text(frame.name)}: {row.base} → {row.head}, {row.change} ({row.share})"
     box = svg.Rect(x=round(x, 1), y=y, width=round(width, 1), height=_ROW - 1)
     box.class_ = [kind, "member"] if frame.is_member else [kind]
@@ -57,7 +57,7 @@ def _drawn(
     yield svg.G(elements=[title(text), box, *(shown if letters > 2 else [])])
     below = x
     for part in sorted(frame.parts, key=lambda part: (-part.longest, part.name)):
-        yield from _drawn(part, side, (below, y + _ROW), scale, unit, depth + 1)
+        yield from _drawn(part, side, (below, y + _ROW), scale, depth + 1)
         below += (part.time(side) or 0.0) * scale
 
 

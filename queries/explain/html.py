@@ -11,12 +11,14 @@ from queries.explain.wording import (
     FrameRow,
     frame_row,
     hidden_text,
+    is_shown,
     listings,
     run_heading,
 )
 from queries.report.figures import count_text
 from queries.report.html import page_environment
 from queries.report.outline import state_text, tone_of
+from queries.report.tables import Listing, list_sums
 
 PACKAGE = "queries.explain"
 _OPEN_SHARE = 0.05  # of the run's change, for a frame that is unfolded
@@ -36,8 +38,8 @@ class FrameView(NamedTuple):
 class RunView(NamedTuple):
     """The time of a run in a page."""
 
-    where: str
     heading: str
+    sum: Listing
     flame: str
     tree: FrameView
 
@@ -66,24 +68,25 @@ def body_parts(explanation: Explanation) -> dict[str, object]:
 
 def _run_view(times: RunTimes) -> RunView:
     frame, least = times.frame, LEAST_SHARE * times.frame.longest
-    tree = _frame_view(frame, times.unit, least, abs(frame.change))
-    return RunView(f"{times.place.where}, {times.run}", run_heading(times), flame_plot(times), tree)
+    tree = _frame_view(frame, least, abs(frame.change))
+    (table,) = list_sums([times.breakdown])
+    return RunView(run_heading(times), table, flame_plot(times), tree)
 
 
-def _frame_view(frame: TimeFrame, unit: str, least: float, change: float) -> FrameView:
-    shown = [part for part in frame.parts if part.longest >= least or part.has_member]
+def _frame_view(frame: TimeFrame, least: float, change: float) -> FrameView:
+    shown = [part for part in frame.parts if is_shown(part, least)]
     hidden = len(frame.parts) - len(shown)
     return FrameView(
-        frame_row(frame, 0, unit),
+        frame_row(frame, 0),
         f"{_kind(frame)}{' member' if frame.is_member else ''}",
         is_open=abs(frame.change) >= _OPEN_SHARE * change or frame.kind == "run",
-        parts=[_frame_view(part, unit, least, change) for part in shown],
+        parts=[_frame_view(part, least, change) for part in shown],
         rest=f"{count_text(hidden, 'shorter part')}: in the JSON form" if hidden else "",
     )
 
 
 def _kind(frame: TimeFrame) -> str:
-    if frame.base is None or frame.head is None:
+    if (frame.base is None) != (frame.head is None):
         return "new" if frame.base is None else "gone"
     if abs(frame.change) < _STEADY * frame.longest:
         return "steady"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from queries.explain.content import Explanation
 from queries.explain.wording import frame_rows, heading, listings, run_heading
 from queries.report.figures import name_text
-from queries.report.markdown import code, cut_blocks, plain, table_text
+from queries.report.markdown import code, cut_blocks, plain, sums_text, table_text
 
 _MOST_ROWS = 40  # of a table
 _INDENT = "\u2003"  # a space that Markdown keeps
@@ -25,6 +25,7 @@ def _blocks(explanation: Explanation) -> Iterator[str]:
     commands = "".join(f"- {code(command)}\n" for command in explanation.commands)
     yield f"\n### Reproduce\n\n{commands}"
     for times in explanation.times:
+        yield sums_text([times.breakdown])
         rows = [
             (
                 f"{_INDENT * row.depth}{'**' * row.frame.is_member}{plain(row.frame.name)}"
@@ -34,7 +35,7 @@ def _blocks(explanation: Explanation) -> Iterator[str]:
             for row in frame_rows(times)
         ]
         columns = ("Part", "Base", "Head", "Change", "Share")
-        yield _folded(f"Time of {run_heading(times)}", columns, range(1, 5), rows)
+        yield _folded(f"Time by module of {run_heading(times)}", columns, range(1, 5), rows)
     for table in listings(explanation):
         if table.rows:
             cells = [tuple(map(plain, row)) for row in table.rows]

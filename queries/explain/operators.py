@@ -1,11 +1,9 @@
-"""The operators of the runs at each place, with their values in base and head."""
+"""The operators of the runs at each place, under the names that both builds have in common."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
-from statistics import median
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from queries.explain.content import Place
@@ -14,16 +12,12 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.queryable import Queryable
 
 SIDES = ("base", "head")
-_LEFT_OUT = ("operator_call", "load", "delegate_phase")  # parts of what is listed, or no operators
-
-_OUTSIDE = 2**31  # the instruction of events outside the program comes last
 
 _Row = Mapping[str, Any]
-Sides = Mapping[str, "RunOperators"]
 
 
 class OperatorKey(NamedTuple):
-    """An operator of a run, as builds have it in common."""
+    """The name of an operator of a run, as builds have it in common."""
 
     event_name: str
     delegate_id: str | None
@@ -47,36 +41,19 @@ class Operator(NamedTuple):
 
     Attributes:
         kind: Kind of its events: method, kernel, delegate_call or delegate_op.
-        op_type: Type of the operator; None for methods and calls.
+        name: Its name in its own program; its delegate id where it has none.
         instruction_id: Its instruction in the build.
         event: Its event in the newest dump with an ETRecord; None without one.
-        value: Median over the dumps; None if no dump timed it.
-        unit: Unit of the value: ns or ticks.
     """
 
     kind: str
-    op_type: str | None
+    name: str
     instruction_id: int | None
     event: EventKey | None
-    value: float | None
-    unit: str
 
 
-class RunOperators(NamedTuple):
-    """The runs of one name in one of the builds.
-
-    Attributes:
-        dump_count: Dumps with such runs.
-        operators: Its operators, in the order of its events.
-    """
-
-    dump_count: int
-    operators: Mapping[OperatorKey, Operator]
-
-    @property
-    def method(self) -> Operator | None:
-        """The method of the runs; None if it is unknown."""
-        return next((one for one in self.operators.values() if one.kind == "method"), None)
+RunOperators = Mapping[OperatorKey, Operator]  # of the runs of one name, in the order of its events
+Sides = Mapping[str, RunOperators]
 
 
 class PlaceOperators(NamedTuple):
@@ -138,72 +115,23 @@ def _place_operators(
         if known:
             etrecords[side] = known[max(known)]
         listed = [row for dump in own for row in rows.get(dump["dump_id"], ())]
-        for run, signatures in _named_runs(listed).items():
-            runs[run][side] = _summarise(signatures, known)
+        by_run: dict[str, list[_Row]] = defaultdict(list)
+        for row in listed:
+            by_run[row["run"]].append(row)
+        for run, rows_of_run in by_run.items():
+            runs[run][side] = _list_operators(rows_of_run, known)
     return PlaceOperators(etrecords, runs)
 
 
-def _named_runs(rows: Sequence[_Row]) -> dict[str, list[list[_Row]]]:
-    """The rows of each dump's run signatures that have a method, by the name of the runs.
-
-    Runs of one name that consist of different events are numbered in the order of their first run:
-    'Execute', 'Execute #2'.
-    """
-    found: dict[str, list[list[_Row]]] = defaultdict(list)
-    shapes: dict[str, dict[frozenset[Any], int]] = defaultdict(dict)
-    by_dump = sorted(rows, key=lambda row: (row["dump_id"], row["first_index"]))
-    for _, group in groupby(by_dump, lambda row: (row["dump_id"], row["run_signature_id"])):
-        own = list(group)
-        if any(row["kind"] == "method" for row in own):
-            name = own[0]["run_name"] or "run"
-            shape = frozenset((row["event_name"], row["instruction_id"]) for row in own)
-            number = shapes[name].setdefault(shape, len(shapes[name]) + 1)
-            found[f"{name} #{number}" if number > 1 else name].append(own)
+def _list_operators(rows: Sequence[_Row], etrecords: Mapping[int, int]) -> RunOperators:
+    """The operators of a run, as the newest dump has them, and its newest with an ETRecord."""
+    found: dict[OperatorKey, Operator] = {}
+    for row in rows:
+        key = OperatorKey(row["event_name"], row["delegate_id"], row["ordinal"])
+        record = etrecords.get(row["dump_id"])
+        ids = row["run_signature_id"], row["event_signature_id"]
+        event = found[key].event if key in found else None
+        if record is not None:
+            event = EventKey(record, *ids)
+        found[key] = Operator(row["kind"], row["own_name"] or "", row["instruction_id"], event)
     return found
-
-
-def _summarise(signatures: Sequence[Sequence[_Row]], etrecords: Mapping[int, int]) -> RunOperators:
-    values: dict[OperatorKey, list[_Row]] = defaultdict(list)
-    for own in signatures:
-        for key, row in _keyed(own):
-            values[key].append(row)
-    operators = {key: _operator(rows, etrecords) for key, rows in values.items()}
-    return RunOperators(len({own[0]["dump_id"] for own in signatures}), operators)
-
-
-def _keyed(rows: Sequence[_Row]) -> Iterator[tuple[OperatorKey, _Row]]:
-    """The operators of a run; those of one name and id are numbered by instruction, from 1."""
-    instructions: dict[tuple[str, str | None], set[int]] = defaultdict(set)
-    for row in rows:
-        name = row["event_name"], row["delegate_id"]
-        instructions[name].add(_instruction(row))
-    for row in rows:
-        if row["kind"] not in _LEFT_OUT:
-            name = row["event_name"], row["delegate_id"]
-            before = sum(other < _instruction(row) for other in instructions[name])
-            yield OperatorKey(*name, before + 1), row
-
-
-def _instruction(row: _Row) -> int:
-    """The instruction of an event, by which operators of one name are numbered."""
-    id_ = row["instruction_id"]
-    return _OUTSIDE if id_ is None else int(id_)
-
-
-def _operator(rows: Sequence[_Row], etrecords: Mapping[int, int]) -> Operator:
-    steady = [row["value"] for row in rows if row["value"] is not None]
-    values = steady or [row["p50"] for row in rows if row["p50"] is not None]
-    last = rows[-1]
-    events = [
-        EventKey(etrecords[row["dump_id"]], row["run_signature_id"], row["event_signature_id"])
-        for row in rows
-        if row["dump_id"] in etrecords
-    ]
-    return Operator(
-        last["kind"],
-        last["op_type"],
-        last["instruction_id"],
-        events[-1] if events else None,
-        median(values) if values else None,
-        last["unit"],
-    )

@@ -49,7 +49,7 @@ class RunOrigins:
         self, run: RunOperators, program: Program, events: Mapping[EventKey, EventOrigin]
     ) -> None:
         """Take a run, its program, and the ETRecord's facts about the events."""
-        self._operators, self._program, self._events = run.operators, program, events
+        self._operators, self._program, self._events = run, program, events
 
     @cached_property
     def method(self) -> str:
@@ -73,7 +73,8 @@ class RunOrigins:
 
     def modules(self, key: OperatorKey) -> tuple[tuple[str, str], ...]:
         """The modules that contain all calls of an operator, outermost first: path and class."""
-        nodes, is_whole_call = self._nodes(key, self._operators[key])
+        one = self._operators.get(key)
+        nodes, is_whole_call = self._nodes(key, one) if one is not None else ([], False)
         if is_whole_call or not nodes:
             return ()
         shared = nodes[0].modules
@@ -125,15 +126,15 @@ class RunOrigins:
         found: dict[tuple[int | None, str], list[OperatorKey]] = defaultdict(list)
         for key, one in self._operators.items():
             if one.kind == "delegate_op":
-                found[one.instruction_id, _word(key)].append(key)
+                found[one.instruction_id, _word(one)].append(key)
         return found
 
     @cached_property
     def _kernels(self) -> dict[int | None, str]:
         """The operator of the kernel of each instruction."""
         return {
-            one.instruction_id: operator_of_kernel(key.event_name)
-            for key, one in self._operators.items()
+            one.instruction_id: operator_of_kernel(one.name)
+            for one in self._operators.values()
             if one.kind == "kernel"
         }
 
@@ -154,8 +155,8 @@ class RunOrigins:
         """The calls that the name of an event in a delegate mentions, or else all of the call's."""
         of_call, _ = self._program.calls.get((self.method, one.instruction_id or 0), (set(), None))
         nodes = self._delegated(self.nodes_of(of_call))
-        named = [node for node in nodes if node.word == _word(key)]
-        events = self._events_inside[one.instruction_id, _word(key)]
+        named = [node for node in nodes if node.word == _word(one)]
+        events = self._events_inside[one.instruction_id, _word(one)]
         if len(named) == len(events):
             return [named[events.index(key)]], False
         return (named, False) if named else (nodes, True)
@@ -168,5 +169,5 @@ class RunOrigins:
         return self._events.get(one.event, unknown) if one.event else unknown
 
 
-def _word(key: OperatorKey) -> str:
-    return (key.event_name or key.delegate_id or "").split(" ")[0]
+def _word(one: Operator) -> str:
+    return one.name.split(" ")[0]

@@ -1,150 +1,141 @@
-"""The time of a run in both builds as a tree: modules, delegate calls, operators. Pure.
+"""The time of a method in both builds as a tree: modules, delegate calls, operators. Pure.
 
-As in a flame graph of one run (`queries.timeline.stacks`), an event is below the modules that
-contain all of its nodes, or, without modules, below the event around it. Times are medians, so the
-parts of a run add up to its length except for noise.
+The leaves are the parts of the method's change, with the numbers that its alert has. As in a flame
+graph of one run (`queries.timeline.stacks`), an operator is below the modules that contain all of
+its nodes, or, without modules, below the delegate call around it.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 
 from queries.explain.content import FrameKind, TimeFrame
 from queries.explain.operators import SIDES, Operator, OperatorKey, RunOperators, Sides
 from queries.explain.origins import RunOrigins
+from queries.report.breakdown import Breakdown, ChangePart
+from queries.report.tables import part_name
 
 Origins = Mapping[str, RunOrigins]  # by side
 
-_Step = tuple[FrameKind, str, str]  # kind and name, and the class of a module
+_Step = tuple[FrameKind, str]
 
 
 @dataclass
 class _Node:
-    """A frame while its parts are added up: its own time, and its module's class, by side."""
+    """A frame while its parts are added: its leaves, and the modules and calls in it."""
 
-    own: dict[str, float] = field(default_factory=dict)
-    types: dict[str, str] = field(default_factory=dict)
-    is_member: bool = False
-    parts: dict[tuple[FrameKind, str], _Node] = field(default_factory=dict)
+    leaves: list[TimeFrame] = field(default_factory=list)
+    parts: dict[_Step, _Node] = field(default_factory=dict)
 
 
-def run_frame(
-    run: str, sides: Sides, origins: Origins, members: Collection[OperatorKey]
+def method_frame(
+    breakdown: Breakdown, sides: Sides, origins: Origins, members: Collection[OperatorKey]
 ) -> TimeFrame:
-    """The whole run as a frame.
+    """A method as a frame.
 
     Origins are what operators are in the programs, and members those that an alert names.
     """
-    root = _Node()
-    for side, operators in sides.items():
-        for path, key, own in _placed(operators, origins.get(side)):
-            node = root
-            node.own.setdefault(side, 0.0)
-            for kind, name, type_ in path:
-                node = node.parts.setdefault((kind, name), _Node())
-                node.own.setdefault(side, 0.0)
-                node.types[side] = type_
-            node.own[side] += own
-            node.is_member |= key in members
-    return _frame("run", run, root)
-
-
-def _placed(
-    run: RunOperators, origins: RunOrigins | None
-) -> Iterator[tuple[tuple[_Step, ...], OperatorKey, float]]:
-    """The path of each operator below the run, and its time without operators inside it."""
-    method = run.method
-    unit = "ns" if method is None else method.unit
-    timed = {
-        key: one for key, one in run.operators.items() if one.value is not None and one.unit == unit
-    }
-    calls = {one.instruction_id: key for key, one in timed.items() if one.kind == "delegate_call"}
-    inside = {
-        key: calls[one.instruction_id]
-        for key, one in timed.items()
-        if one.kind == "delegate_op" and one.instruction_id in calls
-    }
-    own = _own_times(timed, inside)
-    for key, one in timed.items():
-        if one.kind == "method":
-            yield (), key, own[key]
-        else:
-            yield _path(key, timed, inside, origins), key, own[key]
-
-
-def _own_times(
-    timed: Mapping[OperatorKey, Operator], inside: Mapping[OperatorKey, OperatorKey]
-) -> dict[OperatorKey, float]:
-    own = {key: one.value or 0.0 for key, one in timed.items()}
-    method = next((key for key, one in timed.items() if one.kind == "method"), None)
-    for key, one in timed.items():
-        around = method if one.kind in ("kernel", "delegate_call") else inside.get(key)
-        if around is not None:
-            own[around] -= one.value or 0.0
-    return {key: max(0.0, value) for key, value in own.items()}
-
-
-def _path(
-    key: OperatorKey,
-    timed: Mapping[OperatorKey, Operator],
-    inside: Mapping[OperatorKey, OperatorKey],
-    origins: RunOrigins | None,
-) -> tuple[_Step, ...]:
-    is_call = timed[key].kind == "delegate_call"
-    backend = origins.backend(key) if origins and is_call else None
-    own: _Step = (
-        "call" if is_call else "operator",
-        f"{backend} call #{key.ordinal}" if backend else str(key),
-        "",
-    )
-    around = origins.modules(key) if origins else ()
-    if not around and key in inside:
-        return (*_path(inside[key], timed, {}, origins), own)
-    named = ((path, type_.rpartition(".")[2]) for path, type_ in around if path)
-    return (*(("module", *module) for module in named), own)
-
-
-def _frame(kind: FrameKind, name: str, node: _Node) -> TimeFrame:
-    parts = _renumbered([_frame(*step, part) for step, part in node.parts.items()])
-    totals = {
-        side: own + sum(part.time(side) or 0.0 for part in parts) for side, own in node.own.items()
-    }
-    types = " → ".join(dict.fromkeys(node.types[side] for side in SIDES if node.types.get(side)))
+    root, classes = _Node(), _Classes()
+    for part in breakdown.parts:
+        node, key = root, _key(part)
+        if key is not None:
+            classes.add(key, origins)
+            for step in _around(key, sides, origins):
+                node = node.parts.setdefault(step, _Node())
+        node.leaves.append(
+            TimeFrame(
+                name=part_name(part),
+                kind="rest" if key is None else "operator",
+                base=part.base_ns,
+                head=part.head_ns,
+                change=part.cost_ns,
+                is_member=key in members,
+                parts=[],
+            )
+        )
     return TimeFrame(
-        name=f"{name} ({types})" if types else name,
-        kind=kind,
-        base=totals.get("base"),
-        head=totals.get("head"),
-        is_member=node.is_member,
-        parts=sorted(parts, key=lambda part: (-part.longest, part.name)),
+        name=breakdown.run,
+        kind="run",
+        base=breakdown.base_ns,
+        head=breakdown.head_ns,
+        change=breakdown.cost_ns,
+        is_member=False,
+        parts=_frames(root, classes),
     )
 
 
-def _renumbered(parts: Sequence[TimeFrame]) -> list[TimeFrame]:
-    """The parts, where an operator of either build alone is joined with one of equal name.
+class _Classes:
+    """The classes of modules in base and head."""
 
-    Operators are numbered through the whole run, so one that is inserted renumbers later ones.
-    """
-    lost: dict[str, list[TimeFrame]] = defaultdict(list)
-    for part in parts:
-        if part.head is None and part.kind == "operator":
-            lost[_unnumbered(part)].append(part)
-    found = []
-    for part in parts:
-        is_operator, alone = part.kind == "operator", lost[_unnumbered(part)]
-        if is_operator and part.base is None and alone:
-            own = alone.pop(0)
-            is_member = own.is_member or part.is_member
-            name = f"{own.name} → {part.name}"
-            part = part.model_copy(update={"name": name, "base": own.base, "is_member": is_member})
-            found.append(part)
-        elif part.head is not None or not is_operator:
-            found.append(part)
-    return [*found, *chain.from_iterable(lost.values())]
+    def __init__(self) -> None:
+        self._found: dict[str, dict[str, str]] = defaultdict(dict)
+
+    def add(self, key: OperatorKey, origins: Origins) -> None:
+        for side, own in origins.items():
+            for path, type_ in own.modules(key):
+                self._found[path][side] = type_.rpartition(".")[2]
+
+    def name(self, step: _Step) -> str:
+        """The name of a module with its class, of which there may be two; or of a call."""
+        found = self._found[step[1]] if step[0] == "module" else {}
+        types = " → ".join(dict.fromkeys(found[side] for side in SIDES if found.get(side)))
+        return f"{step[1]} ({types})" if types else step[1]
 
 
-def _unnumbered(frame: TimeFrame) -> str:
-    return frame.name.partition(" #")[0]
+def _key(part: ChangePart) -> OperatorKey | None:
+    if part.event_name is None or part.ordinal is None:
+        return None
+    return OperatorKey(part.event_name, part.delegate_id, part.ordinal)
+
+
+def _around(key: OperatorKey, sides: Sides, origins: Origins) -> tuple[_Step, ...]:
+    """Modules and the call around an operator, where it is since the change, else where it was."""
+    for side in reversed(SIDES):
+        if key in sides.get(side, {}):
+            return _around_in(key, sides[side], origins.get(side))
+    return ()
+
+
+def _around_in(
+    key: OperatorKey, run: RunOperators, origins: RunOrigins | None
+) -> tuple[_Step, ...]:
+    modules = origins.modules(key) if origins else ()
+    own, call = run[key], None
+    if not modules and own.kind == "delegate_op":
+        same = (name for name, one in run.items() if _is_call_of(one, own))
+        call = next(same, None)
+    if call is None:
+        return tuple(("module", path) for path, _ in modules if path)
+    backend = origins.backend(call) if origins else None
+    name = f"{backend} call #{call.ordinal}" if backend else str(call)
+    return (*_around_in(call, run, origins), ("call", name))
+
+
+def _is_call_of(one: Operator, inside: Operator) -> bool:
+    return one.kind == "delegate_call" and one.instruction_id == inside.instruction_id
+
+
+def _frames(node: _Node, classes: _Classes) -> list[TimeFrame]:
+    """What a frame consists of, longest first."""
+    found = [*node.leaves]
+    for step, own in node.parts.items():
+        parts = _frames(own, classes)
+        found.append(
+            TimeFrame(
+                name=classes.name(step),
+                kind=step[0],
+                base=_sum(part.base for part in parts),
+                head=_sum(part.head for part in parts),
+                change=sum(part.change for part in parts),
+                is_member=False,
+                parts=parts,
+            )
+        )
+    return sorted(found, key=lambda part: (-part.longest, part.name))
+
+
+def _sum(times: Iterable[float | None]) -> float | None:
+    known = [time for time in times if time is not None]
+    return sum(known) if known else None

@@ -22,7 +22,6 @@ from queries.report.figures import (
     delta_text,
     duration_text,
     name_text,
-    number_text,
 )
 from queries.report.outline import line_text
 from queries.report.tables import Listing, make_listing
@@ -59,47 +58,41 @@ def hidden_text(explanation: Explanation) -> str:
 
 
 def run_heading(times: RunTimes) -> str:
-    """The run of a tree, in words."""
-    counts = f"{times.base_dumps:,} and {count_text(times.head_dumps, 'dump')}"
-    return f"{times.place.where}, {name_text(times.run)}: {times.place.builds}, medians of {counts}"
+    """The method of a tree, in words."""
+    return f"{name_text(times.breakdown.run)}, {times.place.where}"
 
 
 def frame_rows(times: RunTimes) -> Iterator[FrameRow]:
-    """The frames of a run that took or changed enough time, depth first."""
+    """The frames of a method that took or changed enough time, depth first."""
     least = LEAST_SHARE * times.frame.longest
-    yield from _rows(times.frame, 0, least, times.unit)
+    yield from _rows(times.frame, 0, least)
 
 
-def _rows(frame: TimeFrame, depth: int, least: float, unit: str) -> Iterator[FrameRow]:
-    yield frame_row(frame, depth, unit)
+def _rows(frame: TimeFrame, depth: int, least: float) -> Iterator[FrameRow]:
+    yield frame_row(frame, depth)
     for part in frame.parts:
-        if part.longest >= least or part.has_member:
-            yield from _rows(part, depth + 1, least, unit)
+        if is_shown(part, least):
+            yield from _rows(part, depth + 1, least)
 
 
-def frame_row(frame: TimeFrame, depth: int, unit: str) -> FrameRow:
+def is_shown(part: TimeFrame, least: float) -> bool:
+    """Whether a frame is shown by itself: it is long or changed by so much, or of the alert."""
+    return max(part.longest, abs(part.change)) >= least or part.has_member
+
+
+def frame_row(frame: TimeFrame, depth: int) -> FrameRow:
     """A frame as a line of a tree."""
-    is_both = frame.base is not None and frame.head is not None
-    only = "only head" if frame.base is None else "only base"
+    share = delta_text(frame.change / frame.base) if frame.base and frame.head is not None else NONE
+    if (frame.base is None) != (frame.head is None):
+        share = "only head" if frame.base is None else "only base"
     return FrameRow(
         depth,
         frame,
-        time_text(frame.base, unit),
-        time_text(frame.head, unit),
-        time_text(frame.change, unit, signed=True),
-        (delta_text(frame.change / frame.base) if frame.base else NONE) if is_both else only,
+        duration_text(frame.base),
+        duration_text(frame.head),
+        cost_text(frame.change),
+        share,
     )
-
-
-def time_text(value: float | None, unit: str, *, signed: bool = False) -> str:
-    """A time in its unit.
-
-    >>> time_text(1500, "ns"), time_text(1500, "ns", signed=True), time_text(20, "ticks")
-    ('1.500 µs', '+1.500 µs', '20 ticks')
-    """
-    if unit == "ns":
-        return cost_text(value) if signed else duration_text(value)
-    return NONE if value is None else f"{number_text(value)} ticks"
 
 
 def differing(base: str | None, head: str | None) -> tuple[str, str]:

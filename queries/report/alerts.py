@@ -19,6 +19,7 @@ from queries.report.members import describe_members, list_methods, method_level_
 from queries.report.night import HeadNight
 from queries.report.settings import Settings
 from queries.report.verdicts import State
+from warehouse.alignment.operator_names import plain_name
 from warehouse.regressions.groups import ChangeGroup, number_builds
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.parts import find_edits
@@ -224,17 +225,26 @@ def _list_edits(
 
 
 def _cost_as_parts(
-    edits: Iterable[OperatorChange], breakdowns: Iterable[Breakdown]
+    edits: Iterable[OperatorChange], breakdowns: Sequence[Breakdown]
 ) -> Iterator[OperatorChange]:
-    """Operators that were gained or lost, with the costs that they have as parts of the change."""
+    """Operators that were gained or lost, with what they are as parts of the change."""
     costs = {
         (one.where, one.run, part.event_name, part.delegate_id, part.ordinal): part.cost_ns
         for one in breakdowns
         for part in one.parts
+        if part.kind != "like operators"
+    }
+    guesses = {
+        (one.where, one.run, plain_name(part.event_name))
+        for one in breakdowns
+        for part in one.parts
+        if part.kind == "like operators" and part.event_name is not None
     }
     for edit in edits:
         key = (edit.where, edit.run, edit.event_name, edit.delegate_id, edit.ordinal)
-        yield edit.model_copy(update={"cost_ns": costs.get(key, edit.cost_ns)})
+        is_guess = (edit.where, edit.run, plain_name(edit.event_name)) in guesses
+        cost = costs.get(key, edit.cost_ns)
+        yield edit.model_copy(update={"cost_ns": cost, "is_guess": is_guess})
 
 
 def order_edits(edits: Iterable[OperatorChange]) -> list[OperatorChange]:

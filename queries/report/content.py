@@ -12,9 +12,11 @@ from typing import Literal
 from pydantic import Field
 
 from queries.report.breakdown import Breakdown
+from queries.report.figures import name_text, operator_text
 from queries.report.notes import Note
 from queries.report.parts import Budget, ExactChange, ModelPart, Part, TaxRow
 from queries.report.verdicts import State, Verdict
+from warehouse.alignment.operator_names import plain_name
 from warehouse.regressions.verdicts import SeriesVerdict
 
 Direction = Literal["regression", "improvement"]
@@ -132,6 +134,18 @@ class OperatorChange(ModelPart):
     ordinal: int
     cost_ns: float | None
     detail: str
+    is_guess: bool = Field(
+        default=False, description="Whether it may as well be another one of like operators."
+    )
+
+    @property
+    def text(self) -> str:
+        """The change for people: 'new relu.out #1', or 'one more relu.out'."""
+        if not self.is_guess:
+            operator = operator_text(self.event_name, self.delegate_id, self.ordinal)
+            return f"{self.change.words} {operator}"
+        name = name_text(plain_name(self.event_name))
+        return f"one more {name}" if self.change == SeriesVerdict.NEW_OP else f"one {name} less"
 
 
 class Group(Part):
@@ -150,7 +164,9 @@ class Group(Part):
         description="Operators that its methods and calls gained or lost, costliest first.",
     )
     breakdowns: list[Breakdown] = Field(
-        default=[], description="What the changes of its methods consist of, by device and model."
+        default=[],
+        description="What the changes of methods consist of that are members or have one, the "
+        "costliest first; of 20 at most.",
     )
     dumps_needed: int = Field(description="More dumps of the head that could confirm; 0 if none.")
     reason: str | None = Field(description="Why it was accepted; null if it was not.")

@@ -13,7 +13,6 @@ from queries.report.figures import (
     is_measure,
     member_operator,
     name_text,
-    operator_text,
     place_text,
     times_text,
 )
@@ -82,17 +81,12 @@ def _title(
     deltas = [] if moved.delta is None else [delta_text(moved.delta)]
     what = [and_more(_operator(operator, first), operators), *times, *deltas]
     if first.kind in ("method", "delegate_call") and edits:  # what it gained or lost is the cause
-        what[0] = and_more(_edit(edits[0]), len(edits))
+        what[0] = and_more(edits[0].text, len(edits))
         method = method or first
     if method:
         what[1] = f"method {what[1]}"
     names = ", ".join(sorted({change.attribute for change in environment}))
     return f"{where}: {', '.join(what)}{f', with another {names}' if names else ''}"
-
-
-def _edit(edit: OperatorChange) -> str:
-    operator = operator_text(edit.event_name, edit.delegate_id, edit.ordinal)
-    return f"{edit.change.words} {operator}"
 
 
 def _times(member: Member) -> str:

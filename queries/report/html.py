@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from queries.report.tables import Listing
 
 PLOTTED = 2  # members of a group
+SUMS = 6  # methods of a group, of which the first is not folded
 SHOWN = 5  # members in a group's table
 FOLDED = 19  # further members, which readers can unfold
 OPENED = 2  # sections whose groups may be unfolded
@@ -158,7 +159,7 @@ def _views(report: Report) -> Iterator[tuple[Section, list[GroupView]]]:
                     facts(group, report),
                     commits_url(group, report),
                     rows,
-                    list_sums(group),
+                    list_sums(group.breakdowns[:SUMS]),
                     interval_ends(rows),
                     is_card(group),
                     is_open,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from queries.report import figures
@@ -12,6 +12,7 @@ from queries.report.outline import Section, facts, is_card, line_text, sections,
 from queries.report.tables import Listing, changes, evidence, list_sums
 
 if TYPE_CHECKING:
+    from queries.report.breakdown import Breakdown
     from queries.report.content import Group, Member, Report
 
 MAX_BYTES = 60_000  # GitHub allows 65,536 characters
@@ -19,6 +20,7 @@ MAX_ROWS = 20  # of a table
 _OPENED = 2  # sections that show groups in full
 _DETAILED = 10  # of their groups; the others have a line each
 _MEMBERS = 5  # of a group
+_SUMS = 4  # methods of a group
 # Kinds of alerts, which GitHub and GitLab draw in their colours.
 _ALERTS = {
     "🔴": "CAUTION",
@@ -142,9 +144,14 @@ def _details(group: Group, report: Report) -> str:
     rest = f"\n{more:,} more series.\n" if more else ""
     commands = "".join(f"- {code(command)}\n" for command in group.commands)
     folded = f"\n<details><summary>Reproduce</summary>\n\n{commands}\n</details>\n"
-    sums = "".join(map(_folded, list_sums(group)))
+    sums = sums_text(group.breakdowns[:_SUMS])
     table = table_text(columns, range(2, 7), rows)
     return f"{said}\n\n{table}{rest}{sums}{folded if commands else ''}"
+
+
+def sums_text(breakdowns: Sequence[Breakdown]) -> str:
+    """What the change of each method consists of, as folded tables."""
+    return "".join(map(_folded, list_sums(breakdowns)))
 
 
 def _member(member: Member) -> tuple[str, ...]:
@@ -165,7 +172,7 @@ def _folded(table: Listing) -> str:
     rest = f"\n{more:,} more rows.\n" if more else ""
     note = f"{table.note}\n\n" if table.note else ""
     return (
-        f"\n<details><summary>{table.title} ({len(table.rows):,})</summary>\n\n"
+        f"\n<details><summary>{plain(table.title)} ({len(table.rows):,})</summary>\n\n"
         f"{note}{table_text(table.columns, table.numbers, rows)}{rest}\n</details>\n"
     )
 

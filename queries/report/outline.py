@@ -12,7 +12,6 @@ from queries.report.figures import (
     count_text,
     is_measure,
     name_text,
-    operator_text,
     share_text,
 )
 from queries.report.notes import choose_notes
@@ -237,8 +236,7 @@ def facts(group: Group, report: Report) -> list[tuple[str, str]]:
 def _edits_text(group: Group) -> str | None:
     """The costliest operators that a method gained or lost, with their costs."""
     texts = [
-        f"{edit.change.words} {operator_text(edit.event_name, edit.delegate_id, edit.ordinal)}"
-        f"{'' if edit.cost_ns is None else f' ({cost_text(edit.cost_ns)})'}"
+        f"{edit.text}{'' if edit.cost_ns is None else f' ({cost_text(edit.cost_ns)})'}"
         for edit in group.edits
     ]
     more = len(texts) - _MOST_EDITS

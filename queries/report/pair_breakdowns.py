@@ -1,55 +1,63 @@
-"""The breakdowns of the methods that an alert of two builds shows."""
+"""The breakdowns of the methods of two builds."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
+from itertools import islice
 
-from queries.report.breakdown import PLACE, Breakdown, Framework, Work, break_down
+from queries.report.breakdown import PLACE, Breakdown
 from queries.report.environment import Family
+from queries.report.method_breakdowns import MOST_METHODS, MethodTimes, break_down_methods
 from queries.report.parts import Row
 from warehouse.queryable import Queryable
+
+_OPERATORS = ("operator", "delegate")  # levels of a method's parts
 
 
 class PairBreakdowns:
     """Makes the breakdowns of two builds."""
 
-    def __init__(
-        self,
-        store: Queryable,
-        rows: Iterable[Row],
-        types: Mapping[tuple[object, ...], str],
-        *,
-        base: str,
-        head: str,
-    ) -> None:
-        """Take the rows of `comparison`, and operator types by event name, delegate id and kind."""
-        self._framework, self._types, self._builds = Framework(store), types, [[base], [head]]
+    def __init__(self, store: Queryable, rows: Iterable[Row], *, base: str, head: str) -> None:
+        """Take the rows of the query `comparison`."""
+        self._store, self._builds = store, ([base], [head])
         self._rows: dict[tuple[object, ...], list[Row]] = defaultdict(list)
         for row in rows:
-            self._rows[*Family.of(row), row["run"]].append(row)
+            if row["device"] is not None:
+                self._rows[*Family.of(row), row["run"]].append(row)
 
-    def of(self, rows: Sequence[Row]) -> list[Breakdown]:
-        """The breakdown of each method among rows of an alert."""
-        return [
-            self._break_down(row, (row["base_ns"], row["head_ns"]))
-            for row in rows
-            if row["level"] == "method" and row["base_ns"] is not None
-        ]
+    def of(self, rows: Iterable[Row]) -> list[Breakdown]:
+        """The breakdown of each method that is among some rows or has some, the costliest first.
 
-    def _break_down(self, method: Row, times: tuple[float, float]) -> Breakdown:
-        # The device's state is left out of the method's change, so it is of the framework's, too.
-        frame = 1 / (1 + (method["state_delta"] or 0.0))
-        works = [
-            Work({**row, "op_type": self._type_of(row)}, row["base_ns"], row["head_ns"])
-            for row in self._rows[*Family.of(method), method["run"]]
-            if row["level"] != "method"
-            and (row["base_ns"] is not None or row["head_ns"] is not None)
-        ]
-        place = {name: method[name] for name in PLACE}
-        found = self._framework.times(place, self._builds)
-        return break_down(place, times, works, found and (found[0], found[1] * frame))
+        Of many methods, only the first ones have one.
+        """
+        keys = dict.fromkeys((*Family.of(row), row["run"]) for row in rows if row["device"])
+        methods = (
+            next((row for row in self._rows[key] if row["level"] == "method"), None) for key in keys
+        )
+        timed = (
+            self._times(row)
+            for row in methods
+            if row is not None and None not in (row["base_ns"], row["head_ns"])
+        )
+        return break_down_methods(self._store, list(islice(timed, MOST_METHODS)))
 
-    def _type_of(self, row: Row) -> str:
-        key = (row["event_name"], row["delegate_id"], row["kind"])
-        return self._types.get(key, str(row["event_name"]))
+    def list_changed_methods(self) -> list[Row]:
+        """The rows of methods that are slower or faster, the costliest first."""
+        found = [row for own in self._rows.values() for row in own if _is_changed_method(row)]
+        return sorted(found, key=lambda row: -abs(row["cost_ns"] or 0.0))
+
+    def _times(self, method: Row) -> MethodTimes:
+        parts = self._rows[*Family.of(method), method["run"]]
+        return MethodTimes(
+            {name: method[name] for name in PLACE},
+            method["base_ns"],
+            method["head_ns"],
+            [(row, row["base_ns"], row["head_ns"]) for row in parts if row["level"] in _OPERATORS],
+            self._builds,
+            frame=1 / (1 + (method["state_delta"] or 0.0)),
+        )
+
+
+def _is_changed_method(row: Row) -> bool:
+    return row["level"] == "method" and row["verdict"] in ("regression", "improvement")

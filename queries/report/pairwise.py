@@ -86,7 +86,7 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
     day = last_day(store, head)
     types = _read_types(store)
     found, muted = _list_changes(own, types, settings, day)
-    breakdowns = PairBreakdowns(store, own, types, base=base, head=head)
+    breakdowns = PairBreakdowns(store, own, base=base, head=head)
     described = (
         _describe(key, members, own, settings, environments, breakdowns, base=base, head=head)
         for key, members in found.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from queries.report.figures import (
@@ -22,9 +22,10 @@ from queries.report.figures import (
 
 if TYPE_CHECKING:
     from queries.report.breakdown import Breakdown, ChangePart
-    from queries.report.content import Group, Report
+    from queries.report.content import Report
 
 _MOST_PARTS = 8
+_LEAST_NS = 0.5  # of a cost; less is rounding
 _MOST = 1e6  # from there on, powers of ten
 _Row = TypeVar("_Row")
 
@@ -118,12 +119,12 @@ def changes(report: Report) -> list[Listing]:
     ]
 
 
-def list_sums(group: Group) -> list[Listing]:
-    """What the change of an alert's first method consists of; empty if no method changed."""
-    return [_make_sum(one) for one in group.breakdowns[:1]]
+def list_sums(breakdowns: Sequence[Breakdown]) -> list[Listing]:
+    """What the change of each method consists of; all but the first are folded."""
+    return [_make_sum(one, is_folded=number > 0) for number, one in enumerate(breakdowns)]
 
 
-def _make_sum(one: Breakdown) -> Listing:
+def _make_sum(one: Breakdown, *, is_folded: bool) -> Listing:
     """The costliest parts, the other operators, what is outside of operators, and the total."""
     operators = [part for part in one.parts if part.event_name is not None]
     others = [part for part in one.parts if part.event_name is None]
@@ -136,26 +137,45 @@ def _make_sum(one: Breakdown) -> Listing:
         base, head = (sum(getattr(p, s) or 0.0 for p in more) for s in ("base_ns", "head_ns"))
         cost = sum(part.cost_ns for part in more)
         rows.append((count_text(len(more), "more operator"), base, head, cost))
-    rows += [(part.kind, part.base_ns, part.head_ns, part.cost_ns) for part in others]
-    total = f"{name_text(one.run)} on {one.where}"
-    rows.append((total, one.base_ns, one.head_ns, one.cost_ns))
+    rows += [(_part_text(part), part.base_ns, part.head_ns, part.cost_ns) for part in others]
+    rows.append((name_text(one.run), one.base_ns, one.head_ns, one.cost_ns))
     return Listing(
-        "Parts of the change",
+        f"Parts of the change of {name_text(one.run)}, {one.where}",
         "They add up to the change of the method. Irregular runs are interruptions that no "
         "operator typically has.",
         ("Part", "Base", "Head", "Cost per run"),
         frozenset({1, 2, 3}),
         [
-            (text, duration_text(base), duration_text(head), cost_text(cost))
+            (
+                text,
+                duration_text(base),
+                duration_text(head),
+                cost_text(cost if abs(cost) >= _LEAST_NS else 0.0),
+            )
             for text, base, head, cost in rows
         ],
+        is_folded,
     )
 
 
 def _part_text(part: ChangePart) -> str:
-    name = operator_text(part.event_name or "", part.delegate_id, part.ordinal or 0)
-    kind = "" if part.kind in ("operator", "delegate call") else f"{part.kind}: "
-    return f"{kind}{name}{f' ({part.note})' if part.note else ''}"
+    is_edit = part.kind in ("new operator", "removed operator")
+    return f"{part.kind}: {part_name(part)}" if is_edit else part_name(part)
+
+
+def part_name(part: ChangePart) -> str:
+    """The name of a part for people."""
+    if part.event_name is None:
+        return part.kind
+    name = operator_text(part.event_name, part.delegate_id, part.ordinal or 0)
+    if part.kind != "like operators":
+        return name
+    counts = f"{part.base_count} → {part.head_count}"
+    return f"{name} and the like, {counts}: which is {_edit_text(part)} cannot be told"
+
+
+def _edit_text(part: ChangePart) -> str:
+    return "new" if (part.head_count or 0) > (part.base_count or 0) else "removed"
 
 
 def evidence(report: Report) -> list[Listing]:

@@ -1,18 +1,24 @@
--- Typical time of a method's runs outside of kernels and delegate calls, in nanoseconds, per build:
--- the median over dumps of medians over runs. On a device ($device), of a model ($model, $backend),
--- in runs of a name ($run) of some builds ($builds).
-SELECT build, median(tax_ns) AS tax_ns
+-- Typical time of methods outside of kernels and delegate calls, in nanoseconds, per build: the median
+-- over dumps of medians over runs. Of some methods ($methods: device, model, backend and run, with
+-- chr(31) between them, and chr(30) between methods) in some builds ($builds, with chr(31) between).
+SELECT device, model, backend, run, build, median(tax_ns) AS tax_ns
 FROM (
     SELECT
-        d.build, d.dump_id,
+        d.device, d.model, d.backend, n.run, d.build, d.dump_id,
         median(c.execute_ns - c.kernel_ns - c.delegate_ns) AS tax_ns
-    FROM named_dumps AS d
+    FROM (
+        SELECT dump_id, device, model, backend, build
+        FROM named_dumps
+        WHERE array_contains(split($builds, chr(31)), build)
+    ) AS d
     JOIN complete_runs AS c ON c.dump_id = d.dump_id
     JOIN runs AS r ON r.dump_id = c.dump_id AND r.run_index = c.run_index
     JOIN named_run_signatures AS n
         ON n.dump_id = r.dump_id AND n.run_signature_id = r.run_signature_id
-    WHERE d.device = $device AND d.model = $model AND d.backend IS NOT DISTINCT FROM $backend
-        AND n.run = $run AND array_contains($builds, d.build)
-    GROUP BY d.build, d.dump_id
+    WHERE array_contains(
+        split($methods, chr(30)),
+        concat_ws(chr(31), d.device, d.model, coalesce(d.backend, ''), n.run)
+    )
+    GROUP BY d.device, d.model, d.backend, n.run, d.build, d.dump_id
 ) AS t
-GROUP BY build
+GROUP BY device, model, backend, run, build

@@ -7,6 +7,7 @@ from typing import Any
 from queries.explain.content import Explanation, Place, ProgramChange, Programs, RunTimes, TimeFrame
 from queries.explain.operators import EventKey, Operator, OperatorKey, RunOperators
 from queries.explain.stored_programs import Node, Program
+from queries.report.breakdown import break_down
 from tests.support.reports import group
 
 PLACE = Place(device="phone", pool=None, model="net", backend="xnnpack", base="b1", head="b2")
@@ -16,15 +17,20 @@ def frame(
     name: str, base: float | None, head: float | None, *parts: TimeFrame, **changes: Any
 ) -> TimeFrame:
     """A frame; one with parts is a module, one without an operator."""
-    fields = {"kind": "module" if parts else "operator", "is_member": False}
+    fields = {
+        "kind": "module" if parts else "operator",
+        "is_member": False,
+        "change": (head or 0.0) - (base or 0.0),
+    }
     return TimeFrame(name=name, base=base, head=head, parts=list(parts), **fields | changes)
 
 
 def run_times(*parts: TimeFrame, base: float = 1000.0, head: float = 1500.0) -> RunTimes:
     """A run that took 1 us and takes 1.5 us, with these parts."""
     whole = frame("Execute", base, head, *parts, kind="run")
-    counts = {"base_dumps": 8, "head_dumps": 9}
-    return RunTimes(place=PLACE, run="Execute", unit="ns", frame=whole, **counts)
+    own = {"device": PLACE.device, "model": PLACE.model, "backend": PLACE.backend, "run": "Execute"}
+    method = break_down(own, (base, head), [], None)
+    return RunTimes(place=PLACE, breakdown=method, frame=whole)
 
 
 def programs(*changes: ProgramChange, **others: Any) -> Programs:
@@ -64,22 +70,15 @@ def key(name: str, ordinal: int = 1, delegate_id: str | None = None) -> Operator
     return OperatorKey(name, delegate_id, ordinal)
 
 
-def operator(kind: str, instruction: int | None, value: float | None, number: int = 0) -> Operator:
-    """An operator; `number` is that of its event."""
-    return Operator(kind, None, instruction, EventKey(1, 1, number), value, "ns")
+def operator(kind: str, instruction: int | None, number: int = 0) -> Operator:
+    """An operator, whose name `run_of` adds; `number` is that of its event."""
+    return Operator(kind, "", instruction, EventKey(1, 1, number))
 
 
 def run_of(**operators: Operator) -> RunOperators:
-    """A run of these operators; ``__`` in a name stands for a dot, and ends a kernel's type."""
-    return RunOperators(
-        8,
-        {
-            key(name.replace("__", ".")): one._replace(
-                op_type=name.removeprefix("native_call_").split("__")[0]
-            )
-            for name, one in operators.items()
-        },
-    )
+    """A run of these operators; ``__`` in a name stands for a dot."""
+    named = {name.replace("__", "."): one for name, one in operators.items()}
+    return {key(name): one._replace(name=name) for name, one in named.items()}
 
 
 def node(number: int, target: str, *handles: int, **changes: Any) -> Node:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,25 +25,13 @@ _MODULE = 4  # more for the same module, less for another one
 _GAP = 2
 _FORBIDDEN = -1e6
 _TIES = 0.45  # of a point, for all operators together
-_FLOOR_NS, _MOST_RATIO = 1000.0, float(np.log(2.0))
-
-
-class Alignment(NamedTuple):
-    """What of the base is what of the head, by their indices.
-
-    Attributes:
-        pairs: Operators of the base by those of the head that they became.
-        gaps: Operators that only the base or only the head has, between the same two neighbours.
-    """
-
-    pairs: dict[int, int]
-    gaps: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+FLOOR_NS, MOST_RATIO = 1000.0, float(np.log(2.0))  # of times that are compared
 
 
 def align(
     base: Program, head: Program, times: tuple[Sequence[float], Sequence[float]] | None = None
-) -> Alignment:
-    """Align two programs.
+) -> dict[int, int]:
+    """Operators of one program by those of another that they became, all by their indices.
 
     Args:
         base: The earlier program.
@@ -52,7 +39,7 @@ def align(
         times: The time of each operator of both, in one unit, about ns, if known.
     """
     if base.shape == head.shape:
-        return Alignment({n: n for n in range(len(base.operators))}, ())
+        return {n: n for n in range(len(base.operators))}
     of_base, of_head = _items(base), _items(head)
     scores = _score(base, of_base, head, of_head)
     ties = _break_ties(times, of_base, of_head) if times else 0.0
@@ -62,9 +49,7 @@ def align(
         if scores[row, column] > _FORBIDDEN / 2
     }
     calls = _pair_calls(base, head, pairs)
-    moved = _pair_moved(base, head, pairs | calls)
-    gaps = _find_gaps(base, head, pairs, calls | moved)
-    return Alignment(pairs | calls | moved, gaps)
+    return pairs | calls | _pair_moved(base, head, pairs | calls)
 
 
 def _items(program: Program) -> list[int]:
@@ -120,10 +105,10 @@ def _break_ties(
 ) -> Floats:
     """Less for times that are farther apart, up to a factor of two; unknown times say nothing."""
     base, head = (
-        np.log(np.array(own, float)[items] + _FLOOR_NS)
+        np.log(np.array(own, float)[items] + FLOOR_NS)
         for own, items in zip(times, (of_base, of_head), strict=True)
     )
-    apart = np.minimum(np.abs(base[:, None] - head), _MOST_RATIO) / _MOST_RATIO
+    apart = np.minimum(np.abs(base[:, None] - head), MOST_RATIO) / MOST_RATIO
     weight = _TIES / (min(len(of_base), len(of_head)) + 1)
     ties: Floats = -np.nan_to_num(apart) * weight
     return ties
@@ -191,19 +176,3 @@ def _pair_moved(base: Program, head: Program, pairs: dict[int, int]) -> dict[int
 
     left, right = single(base, set(pairs)), single(head, set(pairs.values()))
     return {n: right[key] for key, n in left.items() if key in right}
-
-
-def _find_gaps(
-    base: Program, head: Program, pairs: dict[int, int], others: dict[int, int]
-) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
-    """What is between neighbours in the sequence and has no partner."""
-    taken = set(others.values())
-    ends = [*sorted(pairs.items()), (len(base.operators), len(head.operators))]
-    found, row, column = [], 0, 0
-    for one, other in ends:
-        left = tuple(n for n in range(row, one) if n not in others)
-        right = tuple(n for n in range(column, other) if n not in taken)
-        if left or right:
-            found.append((left, right))
-        row, column = one + 1, other + 1
-    return tuple(found)

@@ -12,9 +12,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
-from warehouse.alignment.alignment import Alignment, align
+from warehouse.alignment.alignment import align
 from warehouse.alignment.programs import Name, Program
 
 _MOST_ALIGNMENTS = 4096  # kept by a process, each of some 10 kB
@@ -38,12 +39,16 @@ class Sighting(NamedTuple):
 
 # Times of events by id, for a device, the position of a build and a program.
 Times = Mapping[tuple[str, int, int], Mapping[int, float]]
+Known = Mapping[tuple[int, int], Name]  # names of events, by program and id
 _Shape = tuple[object, ...]
 _Names = list[tuple[Name, Name | None]]  # of each operator, and of the OPERATOR_CALL around it
 
 
 def name_operators(
-    sightings: Sequence[Sighting], programs: Mapping[int, Program], times: Times
+    sightings: Sequence[Sighting],
+    programs: Mapping[int, Program],
+    times: Times,
+    known: Known = MappingProxyType({}),
 ) -> Iterator[tuple[int, int, Name]]:
     """The events, by program and id, that go by another name than in their own program.
 
@@ -51,6 +56,8 @@ def name_operators(
         sightings: Where the programs ran.
         programs: The programs, by their ids.
         times: Times of the sightings of `list_steps`; unknown ones are absent.
+        known: Names in place of those in an event's own program, if these sightings are a part of
+            longer histories.
     """
     shapes = _find_newest(sightings, programs)
     newest, number = list(shapes.values()), _number_shapes(shapes, sightings, programs)
@@ -59,11 +66,13 @@ def name_operators(
     for shape, step in _walk(sightings, number):
         own = programs[newest[shape]]
         if step is None:
-            names[shape] = [_own_names(own, place) for place in range(len(own.events))]
+            names[shape] = _own_names(own, newest[shape], known)
         else:
             pairs = _pair(step, shape, number, programs, times)
             other = number[step[0].program] + number[step[1].program] - shape
-            names[shape] = _carry(own, pairs, names[other], numbers)
+            names[shape] = _carry(
+                _own_names(own, newest[shape], known), pairs, names[other], numbers
+            )
         numbers.take(names[shape])
     for id_, shape in number.items():
         program = programs[id_]
@@ -161,7 +170,7 @@ def _pair(
     both = (known[0], known[1]) if known[0] and known[1] else None
     found = _align(programs[step[0].program], programs[step[1].program], both)
     is_first = number[step[0].program] == shape
-    return found.pairs if is_first else {two: one for one, two in found.pairs.items()}
+    return found if is_first else {two: one for one, two in found.items()}
 
 
 def _read_times(one: Sighting, program: Program, times: Times) -> tuple[float, ...] | None:
@@ -174,20 +183,24 @@ def _align(
     base: Program,
     head: Program,
     times: tuple[tuple[float, ...], tuple[float, ...]] | None,
-) -> Alignment:
+) -> Mapping[int, int]:
     return align(base, head, times)
 
 
-def _own_names(program: Program, place: int) -> tuple[Name, Name | None]:
-    caller = program.callers[place]
-    return program.events[place].name, caller.name if caller else None
+def _own_names(program: Program, id_: int, known: Known) -> _Names:
+    return [
+        (
+            known.get((id_, event.id), event.name),
+            known.get((id_, caller.id), caller.name) if caller else None,
+        )
+        for event, caller in zip(program.events, program.callers, strict=True)
+    ]
 
 
-def _carry(program: Program, pairs: Mapping[int, int], known: _Names, numbers: _Numbers) -> _Names:
+def _carry(own: _Names, pairs: Mapping[int, int], known: _Names, numbers: _Numbers) -> _Names:
     """The names of a program's operators: those of their partners, else their own."""
     named: _Names = []
-    for place in range(len(program.events)):
-        event, caller = _own_names(program, place)
+    for place, (event, caller) in enumerate(own):
         around = None
         if place in pairs:
             event, around = known[pairs[place]]

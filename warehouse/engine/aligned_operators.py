@@ -2,12 +2,16 @@
 
 The view is a table of the connection, as is the view of names that it is made from, so that a
 statement that reads both does not compute the names twice.
+
+For a comparison of two builds, their programs are aligned directly, rather than through those of
+the builds between them. Where both ways lead to the same, the names are the same.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -18,10 +22,8 @@ from warehouse.catalogue.views import named_views, view_text
 from warehouse.engine.connection import registered
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from warehouse.alignment.histories import Sighting, Times
-    from warehouse.alignment.programs import Program
+    from warehouse.alignment.programs import Name, Program
 
 VIEW, RUNS = "aligned_operators", "named_run_signatures"
 _KEEP_RUNS = f"""
@@ -33,18 +35,16 @@ CREATE OR REPLACE TEMP TABLE kept_operators AS {{}};
 CREATE OR REPLACE TEMP VIEW {VIEW} AS FROM kept_operators;
 """
 _STATEMENTS = ("varied_runs", "program_sightings", "events_of_programs", "times_of_programs")
+_KEYS = ("model", "backend", "run", "run_signature_id", "event_signature_id")
 _History = tuple[str, str | None, str]
+_Histories = Mapping[_History, Sequence["Sighting"]]
+_Names = Mapping[_History, Mapping[tuple[int, int], "Name"]]  # of events, by program and id
+Pair = tuple[str, str]  # names of two builds that are compared
 
 
 def needed_views() -> list[str]:
     """Names of the views that this one is made from, in an order in which they can be created."""
     return named_views(" ".join(map(read_statement, _STATEMENTS)))
-
-
-def load_modules() -> None:
-    """Load what `fill_view` needs, for a process that cannot read files afterwards."""
-    needed_views()
-    import warehouse.alignment.histories  # noqa: F401 - imports numpy, for stores that need it
 
 
 def keep_names(connection: duckdb.DuckDBPyConnection) -> None:
@@ -55,56 +55,99 @@ def keep_names(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(_KEEP_RUNS.format(view_text(RUNS)))
 
 
-def fill_view(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let the view have the rows of the store as it is now, whose names of runs are kept.
-
-    The connection must have the views of `needed_views`.
-    """
-    rows = _align(connection)
-    if rows is None:
-        connection.execute(_KEEP_OPERATORS.format(view_text(VIEW)))
-        return
-    with registered(connection, "aligned_rows", rows):
-        connection.execute(_KEEP_OPERATORS.format("FROM aligned_rows"))
-
-
 def empty_view(connection: duckdb.DuckDBPyConnection) -> None:
     """Take its rows from the view, and let statements compute the names of runs themselves."""
     for view in (RUNS, VIEW):
         connection.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS {view_text(view)}")
 
 
-def _align(connection: duckdb.DuckDBPyConnection) -> pa.Table | None:
-    """The rows of the view; None if each run has had a single program."""
-    varied = connection.sql(duckdb_text(read_statement("varied_runs"))).to_arrow_table()
-    if not varied.num_rows:
-        return None
-    with registered(connection, "varied", varied):
-        ran = _read(connection, "program_sightings")
-    import pyarrow as pa
+def load_modules() -> None:
+    """Load what the view needs, for a process that cannot read files afterwards."""
+    needed_views()
+    import warehouse.alignment.histories  # noqa: F401 - imports numpy, for stores that need it
 
-    from warehouse.alignment.histories import Sighting, name_operators
 
-    programs = _read_programs(connection, sorted({row["program"] for row in ran}))
-    histories: dict[_History, list[Sighting]] = defaultdict(list)
-    builds: dict[int, str] = {}
-    for row in ran:
-        key = row["model"], row["backend"], row["run"]
-        histories[key].append(Sighting(*(row[name] for name in Sighting._fields)))
-        builds[row["position"]] = row["build"]
-    times = _read_times(connection, histories, builds, programs)
-    found = [
-        {
-            **dict(zip(("model", "backend", "run"), key, strict=True)),
-            "run_signature_id": program,
-            "event_signature_id": event,
-            **name._asdict(),
+class AlignedOperators:
+    """The operators of all builds of a store as it is now, by the view on a connection."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Let the view have the names of the whole store.
+
+        The connection must have the views of `needed_views`; names of runs should be kept.
+        """
+        self._connection = connection
+        self._pair: Pair | None = None
+        self._renamed = False  # whether the view has other names for a pair
+        self._builds: dict[int, str] = {}
+        self._histories: dict[_History, list[Sighting]] = defaultdict(list)
+        self._programs: dict[int, Program] = {}
+        self._read_histories()
+        self._names = self._name(self._histories)
+        connection.execute(_KEEP_OPERATORS.format(view_text(VIEW)))
+        if self._names:
+            self._fill(self._names)
+
+    def show(self, pair: Pair | None = None) -> None:
+        """Let the view have the names for all builds, or for a comparison of two."""
+        if pair == self._pair:
+            return
+        own = self._name(self._of_builds(pair), self._names) if pair else {}
+        if own or self._renamed:
+            self._fill({**self._names, **own})
+        self._pair, self._renamed = pair, bool(own)
+
+    def _fill(self, names: _Names) -> None:
+        import pyarrow as pa
+
+        rows = [
+            {**dict(zip(_KEYS, (*history, *event), strict=True)), **name._asdict()}
+            for history, named in names.items()
+            for event, name in named.items()
+        ]
+        empty = self._connection.table(VIEW).limit(0).to_arrow_table()
+        table = pa.Table.from_pylist(rows, empty.schema)
+        with registered(self._connection, "aligned_rows", table):
+            self._connection.execute(_KEEP_OPERATORS.format("FROM aligned_rows"))
+
+    def _read_histories(self) -> None:
+        """Read where programs ran, unless each run has had a single one."""
+        text = duckdb_text(read_statement("varied_runs"))
+        varied = self._connection.sql(text).to_arrow_table()
+        if not varied.num_rows:
+            return
+        from warehouse.alignment.histories import Sighting
+
+        with registered(self._connection, "varied", varied):
+            ran = _read(self._connection, "program_sightings")
+        self._programs = _read_programs(self._connection, sorted({row["program"] for row in ran}))
+        for row in ran:
+            key = row["model"], row["backend"], row["run"]
+            self._histories[key].append(Sighting(*(row[name] for name in Sighting._fields)))
+            self._builds[row["position"]] = row["build"]
+
+    def _of_builds(self, pair: Pair) -> _Histories:
+        """The histories of two builds alone, of runs that had other programs in between."""
+        found = {
+            key: [one for one in own if self._builds[one.position] in pair]
+            for key, own in self._histories.items()
         }
-        for key, own in histories.items()
-        for program, event, name in name_operators(own, programs, times[key])
-    ]
-    empty = connection.sql(duckdb_text(view_text(VIEW))).to_arrow_table()
-    return pa.Table.from_pylist(found, empty.schema)
+        return {key: own for key, own in found.items() if len({one.program for one in own}) > 1}
+
+    def _name(self, histories: _Histories, known: _Names = MappingProxyType({})) -> _Names:
+        """The names of operators in some histories, parts of which may have names already."""
+        if not histories:
+            return {}
+        from warehouse.alignment.histories import name_operators
+
+        times = _read_times(self._connection, histories, self._builds, self._programs)
+        found: dict[_History, dict[tuple[int, int], Name]] = {}
+        for history, own in histories.items():
+            named = known.get(history, {})
+            ran = {one.program for one in own}
+            others = {event: name for event, name in named.items() if event[0] not in ran}
+            new = name_operators(own, self._programs, times[history], named)
+            found[history] = others | {(program, event): name for program, event, name in new}
+        return found
 
 
 def _read_programs(connection: duckdb.DuckDBPyConnection, ids: Sequence[int]) -> dict[int, Program]:
@@ -120,7 +163,7 @@ def _read_programs(connection: duckdb.DuckDBPyConnection, ids: Sequence[int]) ->
 
 def _read_times(
     connection: duckdb.DuckDBPyConnection,
-    histories: Mapping[_History, Sequence[Sighting]],
+    histories: _Histories,
     builds: Mapping[int, str],
     programs: Mapping[int, Program],
 ) -> Mapping[_History, Times]:

@@ -18,8 +18,9 @@ from warehouse.catalogue.views import named_views, reads_table
 from warehouse.engine.aligned_operators import (
     RUNS,
     VIEW,
+    AlignedOperators,
+    Pair,
     empty_view,
-    fill_view,
     keep_names,
     needed_views,
 )
@@ -90,7 +91,7 @@ class StoreConnections:
         self._pools: Collection[str] | None = None
         self._views: set[tuple[Trust, str]] = set()
         self._named: dict[Trust, object] = {}  # the state of the store whose runs were named
-        self._aligned: set[Trust] = set()
+        self._aligned: dict[Trust, AlignedOperators] = {}
         self._attached: duckdb.DuckDBPyConnection | None = None  # not restricted yet
         self._descriptor: int | None = None
         self._is_old: bool | None = None
@@ -120,8 +121,12 @@ class StoreConnections:
             if not is_known:
                 check_tables(connection, store)
 
-    def connection(self, trust: Trust, text: str = "") -> duckdb.DuckDBPyConnection:
+    def connection(
+        self, trust: Trust, text: str = "", pair: Pair | None = None
+    ) -> duckdb.DuckDBPyConnection:
         """The connection for a statement, with the views that the text names.
+
+        For one that compares a pair of builds, operators have the names of this pair.
 
         Raises:
             StoreError: The file is unreadable.
@@ -133,7 +138,7 @@ class StoreConnections:
             named = named_views(text)
             self._make_views(trust, named)
             if RUNS in named:
-                self._name_runs(trust, is_aligned=VIEW in named)
+                self._name_runs(trust, pair, is_aligned=VIEW in named)
         return self._connections[trust]
 
     def _make_views(self, trust: Trust, names: Iterable[str]) -> None:
@@ -141,7 +146,7 @@ class StoreConnections:
         make_temporary_views(self._connections[trust], missing)
         self._views.update((trust, name) for name in missing)
 
-    def _name_runs(self, trust: Trust, *, is_aligned: bool) -> None:
+    def _name_runs(self, trust: Trust, pair: Pair | None, *, is_aligned: bool) -> None:
         """Bring the names of runs up to date, and the view of aligned operators if it is read.
 
         Both are kept until the store changes. Statements of users may not spill, and name few runs,
@@ -150,19 +155,20 @@ class StoreConnections:
         version = self._find_version(trust)
         connection = self._connections[trust]
         if self._named.get(trust) != version:
-            if trust in self._named:
+            if trust in self._named or trust in self._aligned:
                 empty_view(connection)
-                self._aligned.discard(trust)
-                del self._named[trust]
+            self._named.pop(trust, None)
+            self._aligned.pop(trust, None)
             if self._keeps_names(trust, is_aligned=is_aligned):
                 self._prepare_order(trust, "FROM build_order")
                 self._make_views(trust, needed_views())
                 with suppress(duckdb.OutOfMemoryException):  # the statement will say so
                     keep_names(connection)
                     self._named[trust] = version
-        if is_aligned and trust not in self._aligned:
-            fill_view(connection)
-            self._aligned.add(trust)
+        if is_aligned:
+            if trust not in self._aligned:
+                self._aligned[trust] = AlignedOperators(connection)
+            self._aligned[trust].show(pair)
 
     def _keeps_names(self, trust: Trust, *, is_aligned: bool) -> bool:
         return is_aligned or trust == "trusted"
@@ -194,7 +200,7 @@ class StoreConnections:
         Raises:
             StoreError: The file is unreadable.
         """
-        return self._trusted(query.sql)
+        return self._trusted(query.sql, find_pair(params))
 
     def note(self, connection: duckdb.DuckDBPyConnection, text: str) -> str:
         """Why the answer to a statement may lack data or be wrong; empty if nothing is known."""
@@ -243,8 +249,8 @@ class StoreConnections:
             self._spill.cleanup()
             self._spill = None
 
-    def _trusted(self, text: str) -> duckdb.DuckDBPyConnection:
-        connection = self.connection("trusted", text)
+    def _trusted(self, text: str, pair: Pair | None = None) -> duckdb.DuckDBPyConnection:
+        connection = self.connection("trusted", text, pair)
         register_functions(connection, text)
         return connection
 
@@ -275,3 +281,9 @@ class StoreConnections:
         if self._spill is None:
             self._spill = tempfile.TemporaryDirectory(prefix="tracehouse-")
         return Path(self._spill.name)
+
+
+def find_pair(params: Mapping[str, object]) -> Pair | None:
+    """The two builds that a query with these parameters compares; None if it compares none."""
+    base, head = params.get("base"), params.get("head")
+    return (base, head) if isinstance(base, str) and isinstance(head, str) else None

@@ -11,7 +11,7 @@ import duckdb
 
 from warehouse.catalogue.queries import Query
 from warehouse.catalogue.views import named_views, reads_table
-from warehouse.engine.aligned_operators import RUNS, VIEW
+from warehouse.engine.aligned_operators import RUNS, VIEW, Pair
 from warehouse.engine.connection import open_memory
 from warehouse.engine.store_connections import StoreConnections, Trust
 from warehouse.lake.commits import LakeState, read_filled_state
@@ -62,16 +62,17 @@ class LakeConnections(StoreConnections):
             self._show(connection, self.pruned_files(query, params))
         return connection
 
-    def aligned_operators(self) -> pa.Table:
-        """The rows of the view, of the whole lake."""
-        return self.for_statement(f"FROM {VIEW}").table(VIEW).to_arrow_table()
+    def aligned_operators(self, pair: Pair | None) -> pa.Table:
+        """The rows of the view, of the whole lake or for a comparison of two builds."""
+        self.for_statement("")
+        return self.connection("trusted", f"FROM {VIEW}", pair).table(VIEW).to_arrow_table()
 
-    def _name_runs(self, trust: Trust, *, is_aligned: bool) -> None:
+    def _name_runs(self, trust: Trust, pair: Pair | None, *, is_aligned: bool) -> None:
         """Name the runs of the whole lake where operators are aligned; else a query names some."""
-        if is_aligned and trust not in self._aligned:
+        if is_aligned and (trust not in self._aligned or pair is not None):
             with self.explaining_errors():
                 self._show(self._connections[trust], {})
-        super()._name_runs(trust, is_aligned=is_aligned)
+        super()._name_runs(trust, pair, is_aligned=is_aligned)
 
     def _keeps_names(self, trust: Trust, *, is_aligned: bool) -> bool:
         return is_aligned

@@ -70,8 +70,8 @@ class PartResult(NamedTuple):
 class ChangedSeries(NamedTuple):
     """Series that changed, with what belongs to them.
 
-    That is the methods that contain them, the members of their pools, and all operators of methods
-    and delegate calls that changed.
+    That is all series of their runs, the members of their pools, and the operators that changed
+    methods and delegate calls gained or lost.
 
     Attributes:
         fleet: The series and their values; `nights` are those of the whole fleet.
@@ -107,11 +107,14 @@ def keep_changed(part: PartResult) -> ChangedSeries:
     family = fleet.history.series.family
     is_kept = np.isin(np.arange(len(family)), [*changed, *pools]) | np.isin(fleet.pool, pools)
     is_kept |= is_method & np.isin(family, family[changed])
+    timed = changed[~fleet.is_measure[changed] & ~fleet.is_pool[changed]].tolist()
+    runs = {(family[each], fleet.keys["run"][each].as_py()): each for each in timed}
+    for each in runs.values():
+        is_kept[same_run(fleet, each)] = True
     containers = pc.is_in(fleet.keys["kind"], pa.array(sorted(CONTAINERS))).to_numpy()
     for change in changes:
         if containers[change.series]:
             is_kept[find_edits(fleet, found.cells, change).series] = True
-            is_kept[same_run(fleet, change.series)] = True
     kept = ChangedSeries(fleet, found.cells, changes)
     return _take([kept], np.flatnonzero(is_kept))
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from warehouse.catalogue.answers import resolve_parameters
 from warehouse.catalogue.ctes import count_uses, split_ctes
 from warehouse.catalogue.queries import Query, find_query
-from warehouse.engine.aligned_operators import VIEW
+from warehouse.engine.aligned_operators import VIEW, Pair
 from warehouse.engine.build_order import read_build_order
 from warehouse.engine.functions import named_functions
+from warehouse.engine.store_connections import find_pair
 from warehouse.lake.commits import LakeState, read_filled_state
 from warehouse.lake.connections import LakeConnections, reading_lake
 from warehouse.lake.place import Lake
@@ -38,6 +39,7 @@ class SparkLake:
         """
         self._session, self._lake = session, Lake(uri)
         self._state = state or read_filled_state(self._lake)
+        self._aligned: dict[Pair | None, pa.Table] = {}
         # With this set, plans fail if a checkpointed CTE is part of a UNION.
         session.conf.set("spark.sql.constraintPropagation.enabled", "false")
 
@@ -70,7 +72,8 @@ class SparkLake:
             # DuckDB resolves names and selects files faster than Spark.
             values = resolve_parameters(connections.connection("trusted", query.sql), query, params)
             files = connections.pruned_files(query, params)
-        make_views(self._session, self._lake, self._state, query.sql, self._worked_out, files)
+        worked_out = partial(self._worked_out, pair=find_pair(params))
+        make_views(self._session, self._lake, self._state, query.sql, worked_out, files)
         _register_functions(self._session, query.sql)
         return run_select(self._session, query.sql, values)
 
@@ -95,11 +98,11 @@ class SparkLake:
         make_views(self._session, self._lake, self._state, text, self._worked_out)
         return run_select(self._session, re.sub(r"\$(\w+)", r":\1", text), params)
 
-    def _worked_out(self, name: str) -> pa.Table | None:
+    def _worked_out(self, name: str, pair: Pair | None = None) -> pa.Table | None:
         """A table that DuckDB and Python work out in this process; None for all others."""
         if name == "build_order":
             return self._order
-        return self._aligned if name == VIEW else None
+        return self._align(pair) if name == VIEW else None
 
     @cached_property
     def _order(self) -> pa.Table:
@@ -107,11 +110,12 @@ class SparkLake:
         with reading_lake(self._lake, self._state) as connection:
             return read_build_order(connection)
 
-    @cached_property
-    def _aligned(self) -> pa.Table:
+    def _align(self, pair: Pair | None) -> pa.Table:
         """The operators that go by other names than in their own programs."""
-        with closing(LakeConnections(self._lake, self._state)) as connections:
-            return connections.aligned_operators()
+        if pair not in self._aligned:
+            with closing(LakeConnections(self._lake, self._state)) as connections:
+                self._aligned[pair] = connections.aligned_operators(pair)
+        return self._aligned[pair]
 
 
 def _register_functions(session: SparkSession, sql: str) -> None:

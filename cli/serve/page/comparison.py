@@ -12,16 +12,21 @@ from cli.serve.page.cells import Cell, Row, link, pick
 from cli.serve.page.listing import Column, listing, sort_page
 from cli.serve.page.page_request import PageRequest
 from queries.report.figures import cost_text, delta_text, duration_text, name_text, operator_text
+from queries.report.pair_breakdowns import PairBreakdowns
+from queries.report.tables import list_sums
 from queries.report.tally import TALLIED, tally_operators
 from warehouse.regressions.verdicts import SeriesVerdict
 
 BUILDS = {"base": "the one before", "head": "the last build"}
 FIELDS = (*BUILDS, "sort", "page")
 _LEVELS = ("method", "delegate", "operator")
+_MOST_SUMS = 6
 
 
 def comparison(request: PageRequest) -> dict[str, Any]:
-    """The operators of two builds, by default the last two; the largest cost comes first.
+    """What the changes of methods consist of, and all operators, of two builds, costliest first.
+
+    By default, they are the last two.
 
     Raises:
         Problem: 400 if the two are the same build.
@@ -49,8 +54,10 @@ def comparison(request: PageRequest) -> dict[str, Any]:
     chosen = {name: values for name, values in request.filters.items() if name != "build"}
     tested = link("/v1/queries/comparison", base=base, head=head, **chosen, format="csv")
     note = tally_operators(rows.select(TALLIED).to_pylist()).text(base, head)
+    pair = PairBreakdowns(request.store, table.to_pylist(), base=base, head=head)
     return {
         **parts,
+        "sums": list_sums(pair.of(pair.list_changed_methods()[:_MOST_SUMS])),
         "tables": [listing(request, title, _COLUMNS, shown, note=f"{note}.")],
         "files": [("All levels of this comparison, as CSV", tested)],
     }

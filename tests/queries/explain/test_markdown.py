@@ -10,7 +10,7 @@ def test_findings_are_listed_and_tables_folded():
     assert text.startswith("## ▲ ")
     assert "\n- The programs differ.\n" in text
     assert "\n- `tracehouse compare b1 b2`\n" in text
-    assert text.count("<details>") == text.count("</details>") == 2
+    assert text.count("<details>") == text.count("</details>") == 3
     assert "| \u2003**conv** | 900 ns | 1.400 µs | +500 ns | +55.6 % |" in text
 
 

@@ -17,7 +17,7 @@ def origins(run, own, **handles):
             tuple(handles.get(name.event_name, ())),
             BACKEND if one.kind.startswith("delegate") else None,
         )
-        for name, one in run.operators.items()
+        for name, one in run.items()
     }
     return RunOrigins(run, own, events)
 
@@ -26,8 +26,8 @@ def origins(run, own, **handles):
 def shared():
     """Softplus in one debug handle: its exp is delegated, its log1p and where are kernels."""
     run = run_of(
-        DELEGATE_CALL=operator("delegate_call", 0, 9.0, 1),
-        native_call_log1p__out=operator("kernel", 1, 9.0, 2),
+        DELEGATE_CALL=operator("delegate_call", 0, 1),
+        native_call_log1p__out=operator("kernel", 1, 2),
     )
     nodes = [node(0, "aten.exp.default", 4, word="Exp"), node(1, "aten.log1p.default", 4)]
     own = program(*nodes, calls={0: ({4}, BACKEND), 1: ({4}, None)})
@@ -51,8 +51,8 @@ def test_of_calls_that_share_a_handle_a_delegate_runs_the_others(shared):
 def convolutions(*events):
     """A delegate call of three convolutions and a softmax, with these events in it."""
     run = run_of(
-        DELEGATE_CALL=operator("delegate_call", 0, 9.0, 1),
-        **{name: operator("delegate_op", 0, 1.0, number) for number, name in enumerate(events, 2)},
+        DELEGATE_CALL=operator("delegate_call", 0, 1),
+        **{name: operator("delegate_op", 0, number) for number, name in enumerate(events, 2)},
     )
     nodes = [
         node(
@@ -90,7 +90,7 @@ def test_an_event_without_a_known_word_may_be_the_whole_call():
 
 
 def test_an_event_is_below_the_modules_that_contain_all_its_calls():
-    run = run_of(native_call_addmm__out=operator("kernel", 0, 1.0))
+    run = run_of(native_call_addmm__out=operator("kernel", 0))
     around = [(("", "Net"), ("a", "A"), ("a.b", "B")), (("", "Net"), ("a", "A"), ("a.c", "C"))]
     nodes = [node(n, "aten.addmm.default", 7, modules=each) for n, each in enumerate(around)]
     own = program(*nodes, calls={0: ({7}, None)})

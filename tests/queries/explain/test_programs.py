@@ -13,7 +13,7 @@ ADD = "aten.add.Tensor"
 
 def compare(base, head):
     """The differences of two programs whose kernels run nothing by name."""
-    run = run_of(Method__execute=operator("method", None, 1.0))
+    run = run_of(Method__execute=operator("method", None))
     return [
         (one.change, one.part, one.name, one.base, one.head)
         for one in compare_stored(base, head, RunOrigins(run, base, {}), RunOrigins(run, head, {}))

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import pytest
-
 from queries.report.breakdown import Breakdown, Work, break_down
+from warehouse.alignment.guesses import Guess
 
 PLACE = {"device": "phone", "model": "m", "backend": None, "run": "Execute"}
 
@@ -10,8 +9,8 @@ PLACE = {"device": "phone", "model": "m", "backend": None, "run": "Execute"}
 def work(
     kind: str, base: float | None, head: float | None, name: str = "x", number: int = 1
 ) -> Work:
-    keys = {"kind": kind, "event_name": name, "delegate_id": None, "ordinal": number}
-    return Work({**keys, "op_type": name}, base, head)
+    keys = {"event_name": name, "delegate_id": None, "ordinal": number}
+    return Work(keys, base, head, (kind, kind))
 
 
 def parts(found: Breakdown) -> dict[str, float]:
@@ -22,7 +21,11 @@ def parts(found: Breakdown) -> dict[str, float]:
 
 
 def test_kernels_framework_and_irregular_runs_add_up() -> None:
-    works = [work("kernel", 500, 600), work("kernel", 200, None, "gone"), work("kernel", None, 90)]
+    works = [
+        work("kernel", 500, 600),
+        work("kernel", 200, None, "gone"),
+        work("kernel", None, 90, "new"),
+    ]
     found = break_down(PLACE, (1_000, 1_050), works, (30, 35))
     assert parts(found) == {
         "operator": 100,
@@ -57,8 +60,26 @@ def test_events_that_may_lie_within_others_are_no_parts() -> None:
     assert parts(found) == {"operator": 0, "framework": 0, "irregular runs": 0}
 
 
-@pytest.mark.parametrize(("like", "is_told"), [(0, False), (3, True)])
-def test_a_new_operator_among_its_like_is_a_guess_and_says_so(like: int, is_told: bool) -> None:
-    works = [work("kernel", None, 90), *(work("kernel", 5, 5, "x", n + 2) for n in range(like))]
-    found = break_down(PLACE, (1_000, 1_090), works, None)
-    assert (found.parts[0].note is not None) == is_told
+def test_an_operator_that_left_its_delegate_is_inside_a_call_of_the_base_alone() -> None:
+    moved = work("kernel", 100, 180)._replace(kinds=("delegate_op", "kernel"))
+    works = [work("delegate_call", 710, 610, "call"), work("delegate_op", 600, 600, "y"), moved]
+    found = break_down(PLACE, (800, 880), works, (90, 90))
+    assert parts(found) == {
+        "operator": 80,
+        "delegates' own": 0,
+        "framework": 0,
+        "irregular runs": 0,
+    }
+
+
+def test_like_operators_of_which_one_is_new_are_one_part() -> None:
+    works = [work("kernel", ns, ns and ns + 9, "mm", n) for n, ns in enumerate((500, 480, 510), 1)]
+    works += [work("kernel", None, 490, "mm", 4), work("kernel", 70, 70, "relu")]
+    keys = [one.key for one in works[:4]]
+    found = break_down(PLACE, (1_600, 2_117), works, None, [Guess(tuple(keys[:3]), tuple(keys))])
+    (group, *others) = found.parts
+    assert (group.kind, group.event_name, group.ordinal) == ("like operators", "mm", 1)
+    assert (group.base_count, group.head_count) == (3, 4)
+    assert (group.base_ns, group.head_ns, group.cost_ns) == (1_490, 2_007, 517)
+    assert [part.kind for part in others] == ["operator", "irregular runs"]
+    assert sum(part.cost_ns for part in found.parts) == found.cost_ns

@@ -110,3 +110,19 @@ def test_times_are_needed_where_a_device_changed_its_program() -> None:
     programs = {1: program(1, "conv"), 2: program(2, "conv", "add")}
     ran = [Sighting("a", n, 1, id_) for n, id_ in enumerate((1, 1, 2, 2), 1)]
     assert [one.position for one in list_steps(ran, programs)] == [2, 3]
+
+
+def test_names_of_a_part_of_a_history_are_those_of_the_whole_where_they_agree() -> None:
+    programs = {
+        1: program(1, "conv", "relu"),
+        2: program(2, "relu"),
+        3: program(3, "conv", "relu", "add"),
+    }
+    history = [Sighting("a", position, 5, position) for position in (1, 2, 3)]
+    whole = {(id_, event): name for id_, event, name in name_operators(history, programs, {})}
+    assert whole[1, 100].ordinal == 2  # another one than that of program 3
+    ends = [history[0], history[2]]
+    assert list(name_operators(ends, programs, {}, whole)) == []
+    apart = {**whole, (3, 301): programs[3].events[1].name._replace(ordinal=7)}
+    found = {event: name.ordinal for _, event, name in name_operators(ends, programs, {}, apart)}
+    assert found == {101: 7, 301: 7}

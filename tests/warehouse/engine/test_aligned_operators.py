@@ -152,3 +152,49 @@ def test_other_tools_see_operators_under_their_own_names(tmp_path: Path) -> None
         ).fetchall()
         assert sorted(rows) == [(1,), (2,)]
         assert plain.execute("FROM aligned_operators").fetchall() == []
+
+
+# An operator is removed for two builds, and then inserted again beside another one.
+_FULL = [Step("native_call_mm.out", 500_000), Step("native_call_relu.out", 60_000),
+         Step("native_call_mm.out", 200_000)]  # fmt: skip
+_RETURNS = [_FULL, _FULL, _FULL[1:], _FULL[1:],
+            [*_FULL, Step("native_call_clone.out", 9_000)]]  # fmt: skip
+_COMPARED = ("event_name", "ordinal", "verdict")
+
+
+def compared(store: Warehouse, base: str, head: str) -> set[tuple[object, ...]]:
+    rows = store.query("comparison", base=base, head=head).to_pylist()
+    return {tuple(row[name] for name in _COMPARED) for row in rows if row["level"] == "operator"}
+
+
+def test_a_comparison_aligns_its_two_builds_whatever_ran_between_them(tmp_path: Path) -> None:
+    write_nights(tmp_path / "in", _RETURNS, name="m", backend="b")
+    ingest(tmp_path / "store", tmp_path / "in", manifest={})
+    mm, relu, clone = (f"native_call_{name}.out" for name in ("mm", "relu", "clone"))
+    with Warehouse.open(tmp_path / "store", read_only=True) as store:
+        history = values(store)
+        found = compared(store, "b2", "b5")
+        assert found == {(mm, 1, "unchanged"), (relu, 1, "unchanged"), (mm, 2, "unchanged"),
+                         (clone, 1, "new_op")}  # fmt: skip
+        back = compared(store, "b5", "b2")
+        assert back == found - {(clone, 1, "new_op")} | {(clone, 1, "removed_op")}
+        # Through the builds between them, the operator is another one since its return.
+        assert {key[2] for key in history["b2"] if key[0] == mm} == {2, 3}
+        assert values(store) == history
+        store.export_lake(str(tmp_path / "lake"))
+    with Warehouse.open_lake(tmp_path / "lake") as lake:
+        assert compared(lake, "b2", "b5") == found
+        assert values(lake) == history
+
+
+def test_neighbouring_builds_have_the_names_of_their_histories(
+    farm: tuple[Path, dict[str, dict[int, int]]],
+) -> None:
+    with Warehouse.open(farm[0] / "store", read_only=True) as store:
+        names = {(key[0], key[2]) for build in ("b2", "b3") for key in values(store)[build]}
+        rows = store.query("comparison", base="b2", head="b3").to_pylist()
+    assert {
+        (row["event_name"], row["ordinal"])
+        for row in rows
+        if row["level"] in ("operator", "delegate")
+    } == names

@@ -10,7 +10,7 @@ from tests.support.fleet_rows import fleet_row, value_table
 from tests.support.histories import LEVEL, night
 from warehouse.regressions.fleet import order_nights
 from warehouse.regressions.nightly import Rules
-from warehouse.regressions.parts import PART, join_changed, judge_part, keep_changed
+from warehouse.regressions.parts import PART, join_changed, judge_part, keep_changed, same_run
 from warehouse.regressions.pool_changes import spread_to_devices
 from warehouse.statistics.device_states import NO_KERNEL
 
@@ -103,6 +103,8 @@ def test_only_changed_series_and_members_of_their_pools_are_kept(table, whole):
     pools = [change.pool for change in changes if change.pool is not None]
     wanted = {change.series for change in changes} | set(pools)
     wanted |= set(np.flatnonzero(np.isin(part.fleet.pool, pools)).tolist())
+    timed = [change.series for change in changes if not part.fleet.is_pool[change.series]]
+    wanted |= {each for series in timed for each in same_run(part.fleet, series).tolist()}
     keys = part.fleet.keys.to_pylist()
     assert whole.fleet.keys.to_pylist() == [keys[series] for series in sorted(wanted)]
     assert 0 < len(whole.fleet.history.values) < len(part.fleet.history.values) / 2

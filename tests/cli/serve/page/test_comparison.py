@@ -7,17 +7,23 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
+from queries.report.pairwise import compare_report
+from queries.report.settings import Settings
+from queries.report.tables import list_sums
+from tests.support.nightly_farm import nightly_store
 from tests.support.pages import links, table_rows
+from warehouse import Warehouse
 
 
 def _changes(site: TestClient, **params: str) -> dict[str, str]:
     """The change of each operator."""
-    rows = table_rows(site.get("/compare", params=params).text)
-    return {name: change for name, change, *_ in rows}
+    text = site.get("/compare", params=params).text
+    return {name: change for name, change, *_ in table_rows(text[text.index(" against ") :])}
 
 
 def test_operators_stand_with_both_times_and_the_dearest_change_first(site: TestClient) -> None:
     text = site.get("/compare", params={"base": "b8", "head": "b9", "device": "phone"}).text
+    text = text[text.index("<h2>b9 against b8") :]
     first, second, *_ = table_rows(text)
     assert {first[0], second[0]} == {"Method::execute #1", "native_call_convolution.out #1"}
     (row,) = (row for row in (first, second) if "convolution" in row[0])
@@ -34,6 +40,22 @@ def test_operators_stand_with_both_times_and_the_dearest_change_first(site: Test
     assert links(text)["native_call_convolution.out #1"] == (
         "/operator?event=native_call_convolution.out&ordinal=1&model=net&device=phone"
     )
+
+
+def test_the_parts_of_a_method_s_change_are_those_of_the_report(site: TestClient) -> None:
+    text = site.get("/compare", params={"base": "b8", "head": "b9", "device": "phone"}).text
+    with Warehouse.open(nightly_store(), read_only=True) as store:
+        report = compare_report(store, Settings(), base="b8", head="b9")
+    (found,) = {
+        one.model: one
+        for group in report.groups
+        for one in group.breakdowns
+        if one.device == "phone"
+    }.values()
+    (table,) = list_sums([found])
+    assert f"<h2>{table.title}</h2>" in text
+    assert table_rows(text)[: len(table.rows)] == [list(row) for row in table.rows]
+    assert "Parts of the change" not in site.get("/compare?base=b7&head=b8&device=phone").text
 
 
 def test_without_names_the_last_two_builds_are_compared(site: TestClient) -> None:

@@ -1,0 +1,102 @@
+"""One change has the same numbers wherever it is shown, and they add up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from queries.explain import forms as explanations
+from queries.explain.explanation import explain_group
+from queries.report import forms
+from queries.report.breakdown import Breakdown
+from queries.report.nightly import nightly_report
+from queries.report.pair_breakdowns import PairBreakdowns
+from queries.report.pairwise import compare_report
+from queries.report.settings import Settings
+from queries.report.tables import list_sums
+from tests.queries.report.test_night_breakdowns import FARMS, INSIDE
+from tests.support.stores import ingest
+from tests.support.traced_farm import Step, write_nights
+from warehouse import Warehouse
+
+MM = "native_call_mm.out"
+EQUALS = [Step(MM, 200_000), Step(MM, 205_000), Step(MM, 195_000), Step(MM, 200_000)]
+
+
+def store_of(folder: Path, *nights: list[Step]) -> Warehouse:
+    write_nights(folder / "in", nights, name="m", backend="b")
+    ingest(folder / "store", folder / "in", manifest={})
+    return Warehouse.open(folder / "store", read_only=True)
+
+
+@pytest.fixture(name="store", params=FARMS)
+def _store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Warehouse]:
+    before, after, _ = FARMS[request.param]
+    with store_of(tmp_path, *[before] * 6, *[after] * 2) as store:
+        yield store
+
+
+def check(found: Breakdown, *texts: str) -> None:
+    """That the parts add up, and that texts have all their rows."""
+    assert sum(part.cost_ns for part in found.parts) == pytest.approx(found.cost_ns)
+    (table,) = list_sums([found])
+    for text in map(unescape, texts):
+        for row in table.rows:
+            assert all(cell in text for cell in row), row
+
+
+def test_an_alert_and_its_explanation_have_the_same_parts(store: Warehouse) -> None:
+    report = nightly_report(store, Settings(), head="b8")
+    (group,) = [one for one in report.groups if one.members[0].unit == "ns"]
+    found = explain_group(store, report, group.id)
+    (times,) = found.times
+    assert [times.breakdown] == group.breakdowns
+    assert times.frame.change == times.breakdown.cost_ns
+    assert sum(part.change for part in times.frame.parts) == pytest.approx(times.frame.change)
+    check(times.breakdown, *(explanations.render(found, form) for form in ("text", "html")))
+
+
+def test_a_report_of_two_builds_and_their_comparison_have_the_same_parts(store: Warehouse) -> None:
+    report = compare_report(store, Settings(), base="b6", head="b7")
+    rows = store.query("comparison", base="b6", head="b7").to_pylist()
+    pair = PairBreakdowns(store, rows, base="b6", head="b7")
+    (found,) = pair.of(pair.list_changed_methods())
+    for group in report.groups:
+        assert group.breakdowns in ([], [found])
+    assert any(group.breakdowns for group in report.groups)
+    check(found, forms.render(report, "html"))
+
+
+def test_an_operator_that_falls_back_costs_what_it_costs_more(tmp_path: Path) -> None:
+    before = [Step("", parts=[*INSIDE, ("Softmax (F32) #1", 100_000)])]
+    after = [Step("", parts=INSIDE), Step("native_call__softmax.out", 180_000)]
+    with store_of(tmp_path, before, after) as store:
+        (group, *_) = compare_report(store, Settings(), base="b1", head="b2").groups
+    (found,) = group.breakdowns
+    first, *rest = found.parts
+    assert first.event_name == "native_call__softmax.out"
+    assert first.cost_ns == pytest.approx(80_000, rel=0.1)
+    assert max(abs(part.cost_ns) for part in rest) < 0.01 * found.base_ns
+
+
+def test_which_of_five_equal_operators_is_new_is_not_told(tmp_path: Path) -> None:
+    after = [Step(MM, 230_000), *EQUALS, Step("native_call_relu.out", 50_000)]
+    with store_of(tmp_path, [*EQUALS, after[-1]], after) as store:
+        (group, *_) = compare_report(store, Settings(), base="b1", head="b2").groups
+    (found,) = group.breakdowns
+    first, *rest = found.parts
+    assert (first.kind, first.base_count, first.head_count) == ("like operators", 4, 5)
+    assert first.cost_ns == pytest.approx(230_000, rel=0.05)
+    assert [part.event_name for part in rest] == ["native_call_relu.out", None, None]
+    assert group.headline.title.startswith(f"m / b on phone: one more {MM}, method ")
+    (table,) = list_sums([found])
+    assert table.rows[0][0] == f"{MM} #1 and the like, 4 → 5: which is new cannot be told"
+
+
+def test_a_new_operator_that_times_tell_from_its_like_is_a_part_by_itself(tmp_path: Path) -> None:
+    with store_of(tmp_path, EQUALS, [EQUALS[0], Step(MM, 900_000), *EQUALS[1:]]) as store:
+        (group, *_) = compare_report(store, Settings(), base="b1", head="b2").groups
+    assert group.breakdowns[0].parts[0].kind == "new operator"
