@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.regressions.history import Cells
-from warehouse.regressions.states import StateCells, find_reaction, row_mean
+from warehouse.regressions.states import (
+    StateCells,
+    find_reaction,
+    find_state_error,
+    find_steadiness,
+    row_mean,
+)
 from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.two_samples import row_median
 
@@ -44,7 +50,9 @@ class Base(NamedTuple):
         raw_error: Usual distance of builds from their bases so far, by series and family.
         residual_error: The same without the states.
         moved: Distance of the night's state from the base's.
-        excess_spread: Factor by which the night may be farther from its base than usual.
+        state_spread: How far the states of the builds are apart.
+        is_steady: Whether the device was steady in the builds.
+        unrest: How far the night's operators are from their levels, in their usual errors.
     """
 
     chosen: Ints
@@ -66,7 +74,9 @@ class Base(NamedTuple):
     raw_error: Floats
     residual_error: Floats
     moved: Floats
-    excess_spread: Floats
+    state_spread: Floats
+    is_steady: Mask
+    unrest: Floats
 
     def list_builds(self, series: int) -> Ints:
         """The builds of the base of a series, in order."""
@@ -93,9 +103,10 @@ class Base(NamedTuple):
 
     @property
     def error_of_state(self) -> Floats:
-        """The squared error that the state of the night adds."""
-        error_of_state: Floats = self.state_error * np.abs(self.moved)
-        return error_of_state
+        """The error that the state of the night adds."""
+        return find_state_error(
+            self.moved, self.state_error, self.state_spread, self.residual_error, self.unrest
+        )
 
     @property
     def error(self) -> Floats:
@@ -103,7 +114,7 @@ class Base(NamedTuple):
         error: Floats = np.where(
             self.is_residual, np.hypot(self.residual_error, self.error_of_state), self.raw_error
         )
-        return error * self.excess_spread
+        return error
 
 
 class Bases:
@@ -149,6 +160,7 @@ class Bases:
         with np.errstate(invalid="ignore"):
             state, value = moments[1] / moments[0], moments[3] / moments[0]
         reaction, doubt = find_reaction(moments, state, builds)
+        state_spread, is_steady = find_steadiness(state)
         unknown = np.full(len(builds), np.nan)
         medians, residuals = read(self._median), value - reaction * state
         relative = read(self._is_relative, 0).sum(axis=0)
@@ -174,7 +186,9 @@ class Bases:
             raw_error=unknown,
             residual_error=unknown,
             moved=np.zeros(len(builds)),
-            excess_spread=np.ones(len(builds)),
+            state_spread=state_spread,
+            is_steady=is_steady,
+            unrest=np.ones(len(builds)),
         )
 
     def _choose(self, build: int) -> None:

@@ -13,13 +13,11 @@ import numpy as np
 from warehouse.regressions.errors import MOST_NIGHTS_TOGETHER
 from warehouse.regressions.history import SeriesHistory
 from warehouse.regressions.level_changes import LevelChange, compare_builds
-from warehouse.regressions.nightly import Rules
-from warehouse.regressions.states import StateCells, find_excess_spread
+from warehouse.regressions.nightly import HALF, Rules
+from warehouse.regressions.states import StateCells, find_state_error
 from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.device_states import NO_KERNEL
 from warehouse.statistics.rounding import log_change
-
-STILL_THERE = 0.5  # share of a change below which a night is nearer to the old level
 
 
 class Answer(enum.Enum):
@@ -66,9 +64,11 @@ def check_nights(
         error, error_of_state = _errors(history, states, change, nights)
         if both.has_left[row]:  # other nights were there, too, but compared within their modes
             error = max(error, change.night_spread)
-        is_large = both.own[row] >= max(least, rules.both_gate * error_of_state)
-        is_large = is_large and both.moved[row] >= max(least, rules.both_gate * error)
-        if alone.p[row] > rules.confirm_p or min(alone.own[row], alone.moved[row]) < least / 2:
+        limit, doubt = rules.both_gate * error, rules.gate * error_of_state
+        is_large = both.own[row] >= max(least, doubt)
+        limit = math.hypot(limit, doubt) if change.is_residual else limit
+        is_large = is_large and both.moved[row] >= max(least, limit)
+        if alone.p[row] > rules.weak_p or min(alone.own[row], alone.moved[row]) < HALF * least:
             answers.append(Answer.NO)
         elif is_denied[row] or (both.has_left[row] and len(nights) < MOST_NIGHTS_TOGETHER):
             answers.append(_wait(nights, rules))
@@ -100,26 +100,29 @@ def _hear_witness(
     ]
     way = np.array([each.direction for each in relative], np.int64)
     shown = compare_builds(history, pairs).shift * way
-    is_denied[rows] = shown < STILL_THERE * both.moved[rows]
+    is_denied[rows] = shown < HALF * both.moved[rows]
     return is_denied
 
 
 def _errors(
     history: SeriesHistory, states: StateCells, change: LevelChange, nights: Ints
 ) -> tuple[float, float]:
-    """Usual distance of as many nights from their base, and the part due to their state."""
-    state, spread = states.state.T[change.series], states.spread.T[change.series]
-    moved = abs(float(np.mean(state[nights]) - np.mean(state[change.base])))
-    excess_spread = float(
-        find_excess_spread(np.nanmean(spread[nights]), np.nanmedian(spread[change.base]))
-    )
-    error_of_state = change.state_error * moved
+    """Usual distance of as many nights from their base, and what their states add for one."""
+    state, unrest = states.state.T[change.series], states.unrest.T[change.series, nights]
+    moved = np.mean(state[nights]) - np.mean(state[change.base])
     error = change.errors[min(len(nights), MOST_NIGHTS_TOGETHER) - 1]
-    if change.is_residual:
-        return excess_spread * math.hypot(error, error_of_state), error_of_state
+    error_of_state = float(
+        find_state_error(
+            moved,
+            change.state_error,
+            change.state_spread,
+            change.errors[0],
+            np.sqrt(np.mean(unrest**2)),
+        )
+    )
     has_likes = history.series.kernel[change.series] != NO_KERNEL and not change.is_relative
-    is_limited = has_likes and math.isfinite(error_of_state)
-    return excess_spread * error, error_of_state if is_limited else 0.0
+    is_known = has_likes and math.isfinite(error_of_state)
+    return error, error_of_state if change.is_residual or is_known else 0.0
 
 
 def _wait(nights: Ints, rules: Rules) -> Answer:

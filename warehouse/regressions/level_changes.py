@@ -34,6 +34,7 @@ class LevelChange:
         errors: Errors of 1, 2, ... consecutive builds, as known at the suspicion.
         night_spread: Usual distance of builds from the base in any mode.
         state_error: Squared error added by a state at distance 1 from the base's state.
+        state_spread: How far the states of the base's builds are apart.
         p_adjusted: p of the night of the suspicion, after Benjamini-Hochberg.
         confirmed: Build that confirmed the change; None while it is suspected.
         fixed: First build back at the old level; None if there is no such build.
@@ -63,6 +64,7 @@ class LevelChange:
     is_relative: bool = False
     witness_error: float = math.inf
     night_spread: float = 0.0
+    state_spread: float = 0.0
 
     @property
     def reaction(self) -> float:

@@ -27,9 +27,7 @@ from warehouse.statistics.runs import find_starts, places_in_runs
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 from warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p
 
-_WORTH_TESTING = (
-    0.6  # share of the smallest relevant change; series whose medians differ by more are tested
-)
+HALF = 0.5  # of a change: the least share at which a series is watched, or still shows it
 MIN_CHANGE = 0.03  # smallest relevant change, unless settings say another one
 
 
@@ -43,10 +41,9 @@ class Rules(NamedTuple):
         least_base_dumps: Dumps of the base that such a small head needs; otherwise 8 are enough.
         q: Accepted share of false hits among hits.
         gate: Least size of a hit, as a multiple of the error of the builds so far.
-        weak_p: p below which a series is silently watched for another night.
-        weak_change: Least change to be watched, as a share of the smallest relevant change.
+        weak_p: p below which a series is silently watched for another night, which must reach it
+            by itself, too.
         weak_gate: Least size to be watched, as a multiple of that error.
-        confirm_p: p that the next night must reach by itself.
         both_p: p that all nights since the suspicion must reach together.
         both_gate: Their least size, as a multiple of the error of as many consecutive builds.
         most_nights: Most nights for which a series is watched.
@@ -58,10 +55,8 @@ class Rules(NamedTuple):
     least_base_dumps: int = 24
     q: float = 0.01
     gate: float = 3.5
-    weak_p: float = 0.02
-    weak_change: float = 0.7
+    weak_p: float = 0.05
     weak_gate: float = 1.5
-    confirm_p: float = 0.05
     both_p: float = 1e-4
     both_gate: float = 4.2
     most_nights: int = 4
@@ -144,7 +139,7 @@ def choose_series(
     small = least_p(base.dumps, cells.dump_count[:, night])
     status[ready & (small > rules.q / np.maximum(size, 1))] = Status.NEEDS_MORE_DUMPS
     raw_moved = cells.median[:, night] - base.raw
-    limit = _WORTH_TESTING * log_change(history.series.min_change)
+    limit = HALF * log_change(history.series.min_change)
     far = (np.abs(raw_moved) >= limit) | (np.abs(level - base.residual) >= limit)
     tested = np.flatnonzero((status == Status.UNCHANGED) & (far | base.is_split))
     return Choice(status, tested, raw_moved, size)
@@ -180,7 +175,7 @@ def judge_night(
     beside = np.where(has_likes, way * night.residual.shift, np.inf)
     own = np.minimum(beside, np.abs(decisive.shift))
     agrees = (p <= rules.q) & (own >= least)
-    watched = (own >= least * rules.weak_change) & (decisive.p <= rules.weak_p)
+    watched = (own >= least * HALF) & (decisive.p <= rules.weak_p)
     moved, error = np.abs(decisive.shift), base.error[tested]
     error = np.where(decisive.has_left, np.fmax(error, base.night_spread[tested]), error)
     error_of_state = base.error_of_state[tested]

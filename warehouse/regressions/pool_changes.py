@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warehouse.regressions.confirmation import STILL_THERE
 from warehouse.regressions.groups import NEIGHBOURS
 from warehouse.regressions.level_changes import LevelChange
+from warehouse.regressions.nightly import HALF
 from warehouse.regressions.replay import Replay
 from warehouse.statistics.arrays import Floats, Ints
 
@@ -86,9 +86,7 @@ def _share(
         shifts = [each.shift for each in changes if _is_same(each, change)]
         known += shifts
         devices += [] if shifts else [_find_device(change, series, changes, found)]
-    devices = [
-        each for each in devices if each.move(change.first_bad) / change.shift >= STILL_THERE
-    ]
+    devices = [each for each in devices if each.move(change.first_bad) / change.shift >= HALF]
     if not devices:
         return []
     first_bad = _find_beginning(change, devices)
@@ -97,7 +95,7 @@ def _share(
     return [
         _make_change(change, device, first_bad, found)
         for device, move in zip(devices, moves, strict=True)
-        if 0 < STILL_THERE * usual <= move
+        if 0 < HALF * usual <= move
     ]
 
 

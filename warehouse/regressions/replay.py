@@ -17,11 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from warehouse.regressions.baseline import Base, Bases
-from warehouse.regressions.confirmation import STILL_THERE, Answer, check_nights
+from warehouse.regressions.confirmation import Answer, check_nights
 from warehouse.regressions.errors import Errors
 from warehouse.regressions.history import Cells, SeriesHistory, summarise_cells
 from warehouse.regressions.level_changes import LevelChange, compare_builds, share_of_change
 from warehouse.regressions.nightly import (
+    HALF,
     NightResult,
     Rules,
     Status,
@@ -29,7 +30,7 @@ from warehouse.regressions.nightly import (
     compare_night,
     judge_night,
 )
-from warehouse.regressions.states import StateCells, find_excess_spread, summarise_states
+from warehouse.regressions.states import StateCells, find_unrest, summarise_states
 from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.device_states import (
     NO_UNIT,
@@ -113,14 +114,16 @@ class _Nights:
         self._find_states(build, base)
         state, value = self.states.state[build], self.states.value[build]
         moved = np.nan_to_num(state - base.state)
-        excess_spread = find_excess_spread(self.states.spread[build], base.dump_spread)
-        base = base._replace(moved=moved, excess_spread=excess_spread)
+        base = base._replace(moved=moved)
         level = value - base.reaction * state
         choice = choose_series(self.history, self.cells, level, build, base, self._rules)
         tested, is_last = choice.tested, build == self.history.build_count - 1
         shown = np.arange(len(level)) if is_last else tested
         base = self._errors.complete(build, base, shown)
         night = compare_night(self.history, build, tested, base)
+        far = level - base.residual
+        far[tested] = night.residual.shift
+        base = base._replace(unrest=self._find_unrest(build, far, base, tested))
         self.latest = judge_night(self.history, choice, night, base, self._rules)
         raw_moved, moved_alone = choice.raw_moved, value - base.value
         raw_moved[tested] = night.raw.shift
@@ -137,6 +140,17 @@ class _Nights:
             for series, own in zip(news, errors, strict=True):
                 self._suspect(series, build, own)
 
+    def _find_unrest(self, build: int, far: Floats, base: Base, tested: Ints) -> Floats:
+        """How far operators are from their levels, in families with a series that is tested."""
+        series, is_near = self.history.series, np.ones(self.history.family_count, bool)
+        is_near[series.family[tested]] = False
+        with np.errstate(invalid="ignore", divide="ignore"):
+            far = far / base.residual_error
+        far[is_near[series.family]] = np.nan
+        unrest = find_unrest(series.family, series.kernel, series.unit, far)
+        self.states.unrest[build] = unrest
+        return unrest
+
     def _find_states(self, build: int, base: Base) -> None:
         """Estimate the state of the device in the dumps of a night, and summarise its cells."""
         history, end = self.history, self._build_ends
@@ -147,9 +161,11 @@ class _Nights:
         dumps = family * self._dump_count + history.dump[chosen]
         numbers, dump = np.unique(dumps, return_inverse=True)
         night = NightValues(own, dump, value, len(numbers))
-        usual = UsualLevels(base.residual, base.dump_spread, base.reaction)
+        usual = UsualLevels(
+            base.residual, base.dump_spread, base.reaction, base.state, base.is_steady
+        )
         operators = Operators(history.series.kernel, history.series.unit, history.series.half_tick)
-        state = dump_states(operators, night, usual)
+        state = dump_states(operators, night, usual, numbers // self._dump_count)
         history.reference[chosen[np.isnan(state)]] = 0.0
         night = night._replace(value=value - np.where(np.isnan(state), reference, 0.0))
         state = np.nan_to_num(state)
@@ -177,6 +193,7 @@ class _Nights:
             errors=errors,
             night_spread=float(night.base.night_spread[series]),
             state_error=float(night.base.state_error[series]),
+            state_spread=float(night.base.state_spread[series]),
             p_adjusted=float(night.p_adjusted[place]),
             is_relative=bool(night.base.is_relative[series] and not night.is_residual[series]),
             witness_error=float(
@@ -267,7 +284,7 @@ class _Nights:
                 if not self._is_comparable(change, build):
                     continue
                 moved = share_of_change(self._level(change), change, build)
-                change.back = [*change.back, build] if moved < STILL_THERE else []
+                change.back = [*change.back, build] if moved < HALF else []
                 if change.back:
                     returning.add(series)
                 if len(change.back) == _NIGHTS_TO_BE_GONE:

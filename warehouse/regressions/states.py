@@ -10,15 +10,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warehouse.statistics.arrays import Floats, Ints
-from warehouse.statistics.device_states import LEAST_SPREAD, MAD_TO_SD, NightValues, group_median
+from warehouse.statistics.arrays import Floats, Ints, Mask
+from warehouse.statistics.device_states import (
+    KERNELS,
+    LEAST_SPREAD,
+    MAD_TO_SD,
+    NO_KERNEL,
+    NO_UNIT,
+    NightValues,
+    group_median,
+)
 from warehouse.statistics.runs import find_starts
 
 _UNKNOWN_STATE = 0.04  # assumed difference of a night's states where all operators react alike
 _REACTIONS = (0.1, 4.0)  # limits
-_USUAL_EXCESS = 2.0  # allowed spread of a night's dumps, as a multiple of the base's
 _REACTION_SPREAD = 0.25  # standard deviation over operators
 _FAR = 3.0  # standard deviations
+_STEADY = 0.03  # standard deviation of the states of nights below which a device is steady
 
 
 class StateCells(NamedTuple):
@@ -29,18 +37,20 @@ class StateCells(NamedTuple):
         moments: Sums over the dumps: of 1, the state, its square, the value, value times state.
         state: Mean state of the dumps; NaN without any.
         value: Mean of the values, with outliers shrunk; NaN without any.
+        unrest: How far operators are from their levels, in their usual errors; at least 1.
     """
 
     spread: Floats
     moments: Floats
     state: Floats
     value: Floats
+    unrest: Floats
 
     @classmethod
     def empty(cls, shape: tuple[int, int]) -> StateCells:
         """The statistics without any night."""
         spread, state, value = (np.full(shape, np.nan) for _ in range(3))
-        return cls(spread, np.zeros((5, *shape)), state, value)
+        return cls(spread, np.zeros((5, *shape)), state, value, np.ones(shape))
 
 
 def row_mean(rows: Floats) -> Floats:
@@ -98,14 +108,53 @@ def summarise_states(
     cells.value[build, series] = value_sum / count
 
 
-def find_excess_spread(spread: Floats, usual: Floats) -> Floats:
-    """Factor, at least 1, by which nights may be farther from their base than usual.
+def find_steadiness(states: Floats) -> tuple[Floats, Mask]:
+    """How far the states of some nights are apart, and whether the device was steady in them.
 
-    If the dumps of a night differ far more than those of the base, many of them were disturbed,
-    and their median is accordingly less certain.
-
-    Both are standard deviations of dumps; NaN if unknown.
+    `states` has a row per night, NaN in place of a missing one; two nights are never enough.
     """
-    times = spread / (_USUAL_EXCESS * np.maximum(usual, LEAST_SPREAD))
-    excess_spread: Floats = np.fmax(times, 1.0)
-    return excess_spread
+    far = states - row_mean(np.ascontiguousarray(states.T))
+    nights = np.count_nonzero(~np.isnan(states), axis=0)
+    squares = np.nansum(far**2, axis=0) + _STEADY**2
+    spread = np.sqrt(squares / np.maximum(nights - 1, 1))
+    return spread, spread < _STEADY
+
+
+def find_unrest(family: Ints, kernel: Ints, unit: Ints, far: Floats) -> Floats:
+    """How far the operators of a night are from their levels, for all series of their unit.
+
+    It is the robust standard deviation of `far`, their distances in units of their usual errors,
+    and at least 1. It is 1 for series without a unit; a method has the larger one of its units.
+    """
+    scope = family * 2 + np.maximum(unit, 0)
+    own = np.flatnonzero((kernel != NO_KERNEL) & (unit != NO_UNIT) & ~np.isnan(far))
+    found = np.ones(2 * (int(family.max(initial=-1)) + 1))
+    found[scope[own]] = np.fmax(1.0, MAD_TO_SD * group_median(scope[own], np.abs(far[own])))
+    is_whole = (kernel == NO_KERNEL) & (unit == KERNELS)
+    largest = found.reshape(-1, 2).max(axis=1)
+    unrest: Floats = np.where(is_whole, largest[family], found[scope])
+    return np.where(unit == NO_UNIT, 1.0, unrest)
+
+
+def find_state_error(
+    moved: Floats | float,
+    state_error: Floats | float,
+    state_spread: Floats | float,
+    error: Floats | float,
+    unrest: Floats | float,
+) -> Floats:
+    """The error that the states of a night add.
+
+    Operators do not react alike. If those of a night are farther from their levels than usual, the
+    state of the device is in doubt as well, but hardly by more than it moves.
+
+    Args:
+        moved: Distance of the states from those of the base.
+        state_error: Squared error added by a state at distance 1.
+        state_spread: How far the states of the base's nights are apart.
+        error: Usual error of the values without the states.
+        unrest: The result of `find_unrest`.
+    """
+    doubt = np.fmin(error * np.sqrt(unrest**2 - 1), np.fmax(np.abs(moved), state_spread))
+    error_of_state: Floats = np.hypot(state_error * moved, doubt)
+    return error_of_state

@@ -1,9 +1,12 @@
 """The state of a device in each dump, estimated from the operators of the dump. Pure.
 
 Load, clock speed and temperature of a device move all operators of a dump together, so the
-operators of one dump are each other's control. The state of a dump is the weighted median of its
-operators' distances from their levels in the base. Kernels and delegates have separate states,
-because they react differently. A single operator that moves barely affects the median.
+operators of one dump are each other's control. The state of a dump is how far the night is from
+the base, and the dump from the night: weighted medians over its operators, of the distances of the
+night's levels from those of the base, and of the dump's values from the night's levels. So an
+operator that changes in a night says little about its dumps. Kernels and delegates have separate
+states, because they react differently. A single operator that moves barely affects the median; if
+the device was steady, that it still is counts as much as an operator may.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ TYPE_SHARE = 1 / 3  # of all votes, at most, for the operators of one type
 _CAPPINGS = 8  # rounds that reduce votes above their share
 _SMALL = 1 << 16  # numbers that are sorted in one pass
 _PADDING = 8  # largest size of padded rows, as a multiple of the values
-_FIRST_ROUNDS = 4  # rounds of levels and states in turn, without a base
+_ROUNDS = 4  # of the levels of a night and the states of its dumps, in turn
 
 
 class Operators(NamedTuple):
@@ -67,29 +70,87 @@ class UsualLevels(NamedTuple):
         level: The level, without the states of the device; NaN if unknown.
         spread: Standard deviation of the dumps, without the states; NaN if unknown.
         reaction: How far the series moves if the device's state moves by 1.
+        state: The usual state of the device, from which the levels are told.
+        is_steady: Whether the device was near that state in the builds that are known.
     """
 
     level: Floats
     spread: Floats
     reaction: Floats
+    state: Floats
+    is_steady: Mask
 
 
-def dump_states(operators: Operators, night: NightValues, usual: UsualLevels) -> Floats:
-    """The state of the device in the dump of each value; NaN where it is unknown."""
+class _Votes(NamedTuple):
+    """The votes of operators on the states of some groups.
+
+    Attributes:
+        group: The group of each vote: a dump or a recording, and a unit.
+        moved: How far the operator has moved, in the unit of the state.
+        weight: The weight of each vote.
+        group_count: Number of groups.
+    """
+
+    group: Ints
+    moved: Floats
+    weight: Floats
+    group_count: int
+
+    def median(self) -> Floats:
+        """The weighted median of each group."""
+        return weighted_median(self.group, self.moved, self.weight, self.group_count)
+
+
+def dump_states(
+    operators: Operators, night: NightValues, usual: UsualLevels, recording: Ints
+) -> Floats:
+    """The state of the device in the dump of each value; NaN where it is unknown.
+
+    `recording` numbers the recordings (a family in a night) by the dumps of each.
+    """
     unit, is_voter = operators.unit[night.series], operators.kernel[night.series] != NO_KERNEL
-    votes = np.flatnonzero(is_voter & (unit != NO_UNIT))
-    own = night.series[votes]
-    group = night.dump[votes] * _UNITS + unit[votes]
-    group_count = night.dump_count * _UNITS
-    reaction = usual.reaction[own]
-    tick = operators.half_tick[own] / np.exp(night.value[votes])
+    rows = np.flatnonzero(is_voter & (unit != NO_UNIT))
+    own, value, dump = night.series[rows], night.value[rows], night.dump[rows]
+    reaction, kernel = usual.reaction[own], operators.kernel[own]
+    tick = operators.half_tick[own] / np.exp(value)
     spread = np.fmax(usual.spread[own] / reaction, np.maximum(tick, LEAST_SPREAD))
-    weight = _weigh(operators.kernel[own], group, spread, group_count)
-    levels = _first_levels(night, votes, group, usual.level, weight, group_count)
-    moved = (night.value[votes] - levels) / reaction
-    state = _states(group, moved, weight, group_count)
-    share = np.bincount(group, np.exp(np.nan_to_num(levels)), minlength=group_count)
+    group, group_count = dump * _UNITS + unit[rows], night.dump_count * _UNITS
+    scope = recording[dump] * _UNITS + unit[rows]
+    _, first, cell = np.unique(
+        scope * len(operators.kernel) + own, return_index=True, return_inverse=True
+    )
+    weight, state = _weigh(kernel, group, spread, group_count), np.zeros(group_count)
+    for _ in range(_ROUNDS):
+        levels = group_median(cell, value - reaction * state[group])
+        state = _Votes(group, (value - levels) / reaction, weight, group_count).median()
+    levels = group_median(cell, value - reaction * state[group])
+    moved = (levels[first] - usual.level[own[first]]) / reaction[first]
+    known = first[~np.isnan(moved)]
+    moved, scope_count = moved[~np.isnan(moved)], (int(scope.max(initial=-1)) + 1)
+    weight = _weigh(kernel[known], scope[known], spread[known], scope_count)
+    votes = _Votes(scope[known], moved, weight, scope_count)
+    state[group] += _night_states(votes, usual, own[known])[scope]
+    state[np.bincount(group, minlength=group_count) < LEAST_OPERATORS] = np.nan
+    levels = np.where(np.isnan(usual.level[own]), levels, usual.level[own])
+    share = np.bincount(group, np.exp(levels), minlength=group_count)
     return _spread_out(operators, night, state, np.where(np.isnan(state), 0.0, share))
+
+
+def _night_states(votes: _Votes, usual: UsualLevels, series: Ints) -> Floats:
+    """How far the device is from the base in each recording; 0 for one without any base."""
+    steady = np.zeros(votes.group_count, bool)
+    before = np.zeros(votes.group_count)
+    steady[votes.group], before[votes.group] = usual.is_steady[series], usual.state[series]
+    own = np.flatnonzero(steady)
+    state = _Votes(
+        np.append(votes.group, own),
+        np.append(votes.moved, before[own]),
+        np.append(votes.weight, np.full(len(own), OPERATOR_SHARE / (1 - OPERATOR_SHARE))),
+        votes.group_count,
+    ).median()
+    count = np.bincount(votes.group, minlength=votes.group_count)
+    state[(count > 0) & (count < LEAST_OPERATORS)] = np.nan
+    return state
 
 
 def _weigh(kernel: Ints, group: Ints, spread: Floats, group_count: int) -> Floats:
@@ -109,24 +170,6 @@ def _weigh(kernel: Ints, group: Ints, spread: Floats, group_count: int) -> Float
     return weight / np.maximum(total, 1e-300)
 
 
-def _first_levels(
-    night: NightValues, votes: Ints, group: Ints, level: Floats, weight: Floats, group_count: int
-) -> Floats:
-    """The level of each voter; for a dump without any level, the levels of the night itself."""
-    own = night.series[votes]
-    levels = level[own]
-    has_base = np.zeros(group_count, bool)
-    has_base[group[~np.isnan(levels)]] = True
-    new = np.flatnonzero(~has_base[group])
-    if len(new):
-        value, state = night.value[votes[new]], np.zeros(len(new))
-        for _ in range(_FIRST_ROUNDS):
-            levels[new] = group_median(own[new], value - state)
-            states = _states(group[new], value - levels[new], weight[new], group_count)
-            state = np.nan_to_num(states[group[new]])
-    return levels
-
-
 def group_median(group: Ints, value: Floats) -> Floats:
     """The median of the group of each value."""
     order = _order(group, value)
@@ -136,14 +179,6 @@ def group_median(group: Ints, value: Floats) -> Floats:
     median = np.empty(len(value))
     median[order] = np.repeat(middle / 2, count)
     return median
-
-
-def _states(group: Ints, moved: Floats, weight: Floats, group_count: int) -> Floats:
-    """The state of each group; NaN for too few operators."""
-    known = ~np.isnan(moved)
-    state = weighted_median(group[known], moved[known], weight[known], group_count)
-    is_known = np.bincount(group[known], minlength=group_count) >= LEAST_OPERATORS
-    return np.where(is_known, state, np.nan)
 
 
 def _spread_out(operators: Operators, night: NightValues, state: Floats, share: Floats) -> Floats:
@@ -179,7 +214,7 @@ def pair_states(
     is_whole = (operators.kernel == NO_KERNEL) & (operators.unit == KERNELS)
     unit = np.where(is_whole, WHOLE, operators.unit)[values.series]
     state = np.full((values.dump_count, WHOLE + 1), np.nan)
-    state[values.dump, unit] = _states_by_base(operators, values, is_head[values.dump])
+    state[values.dump, unit] = _states_by_base(operators, values, is_head, family)
     count = int(family.max(initial=-1)) + 1
     medians = np.full((2, count, WHOLE + 1), np.nan)
     for own, median in ((~is_head, medians[0]), (is_head, medians[1])):
@@ -190,20 +225,25 @@ def pair_states(
     return PairStates(state - usual, now - usual)
 
 
-def _states_by_base(operators: Operators, values: NightValues, is_head: Mask) -> Floats:
+def _states_by_base(
+    operators: Operators, values: NightValues, is_head: Mask, family: Ints
+) -> Floats:
     """The state of each value, from the levels and spreads of the base without its own states."""
     nothing, alike = np.full(len(operators.unit), np.nan), np.ones(len(operators.unit))
-    chosen = np.flatnonzero(~is_head)
+    usual = UsualLevels(nothing, nothing, alike, alike * 0, alike < 1)
+    recording = 2 * family + is_head
+    chosen = np.flatnonzero(~is_head[values.dump])
     base = NightValues(
         values.series[chosen], values.dump[chosen], values.value[chosen], values.dump_count
     )
-    state = dump_states(operators, base, UsualLevels(nothing, nothing, alike))
+    state = dump_states(operators, base, usual, recording)
     residual = base.value - np.nan_to_num(state)
     level, spread = nothing.copy(), nothing.copy()
     middle = group_median(base.series, residual)
     level[base.series] = middle
     spread[base.series] = MAD_TO_SD * group_median(base.series, np.abs(residual - middle))
-    return dump_states(operators, values, UsualLevels(level, spread, alike))
+    usual = usual._replace(level=level, spread=spread)
+    return dump_states(operators, values, usual, recording)
 
 
 def weighted_median(group: Ints, value: Floats, weight: Floats, group_count: int) -> Floats:

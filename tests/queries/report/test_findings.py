@@ -103,7 +103,7 @@ def test_a_missing_device_has_no_removed_operators(last):
 
 @pytest.mark.slow
 def test_a_device_that_slows_down_as_a_whole_is_a_run_shift(tmp_path):
-    names = [f"native_call_op{number}.out" for number in range(6)]
+    names = [f"native_call_op{number}.out" for number in range(8)]
 
     def record(number, factor):
         return record_build(number, {f"{name}": factor for name in names})

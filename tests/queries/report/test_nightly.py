@@ -58,7 +58,8 @@ def report(store, head=None, settings=Settings()):  # noqa: B008 - it is immutab
                 "b11",
                 "regressions",
                 "b11: 1 confirmed and 1 suspected regressions, other changes to look at: 1, "
-                "improvements: 1, series judged: 5 of 6",
+                "improvements: 1, series judged: 5 of 6, blind on 1 of 1 model, "
+                "changes of 11.1 % could hide, at worst of 11.1 %",
             ),
         ],
         3,

@@ -89,7 +89,7 @@ def by_night(seed, size, **options):
 
 
 def test_a_small_change_is_watched_without_a_word_and_told_when_confirmed():
-    first, second, *_ = by_night(3, 0.036)
+    first, second, *_ = by_night(3, 0.035)
     assert first == []
     change = only(second)
     assert not change.is_loud
@@ -97,13 +97,13 @@ def test_a_small_change_is_watched_without_a_word_and_told_when_confirmed():
 
 
 def test_a_suspicion_may_wait_for_four_nights_at_most():
-    *waiting, last = by_night(2, 0.036, wander=0.004)
+    *waiting, last = by_night(2, 0.034, wander=0.004)
     assert [only(found).confirmed for found in waiting] == [None] * 3
     assert only(last).confirmed == BEFORE + Rules().most_nights - 1
     *_, impatient = [
         replay(history([nights(2, levels, wander=0.004), *quiet(4, len(levels))]), rules).changes
         for rules in [Rules(most_nights=3)]
-        for levels in [[0.0] * BEFORE + [0.036] * 3]
+        for levels in [[0.0] * BEFORE + [0.034] * 3]
     ]
     assert all(change.suspected > BEFORE for change in impatient)
 

@@ -19,8 +19,11 @@ from warehouse.statistics.device_states import (
 NAN = np.nan
 
 
-def states(moved, *, spread=None, reaction=None, level=None, kernel=None, unit=None):
-    """The states of dumps; `moved` has a row per dump: how far each series is from its level."""
+def states(moved, *, spread=None, reaction=None, level=None, kernel=None, unit=None, state=None):
+    """The states of dumps; `moved` has a row per dump: how far each series is from its level.
+
+    If `state` is given, it is where the device always was.
+    """
     moved = np.asarray(moved, float)
     dumps, count = moved.shape
     levels = np.zeros(count) if level is None else np.asarray(level, float)
@@ -28,6 +31,8 @@ def states(moved, *, spread=None, reaction=None, level=None, kernel=None, unit=N
         levels,
         np.full(count, 0.02) if spread is None else np.asarray(spread, float),
         np.ones(count) if reaction is None else np.asarray(reaction, float),
+        np.full(count, state or 0.0),
+        np.full(count, state is not None),
     )
     night = NightValues(
         np.tile(np.arange(count), dumps),
@@ -40,7 +45,7 @@ def states(moved, *, spread=None, reaction=None, level=None, kernel=None, unit=N
         np.full(count, KERNELS) if unit is None else np.array(unit),
         np.zeros(count),
     )
-    return dump_states(operators, night, usual).reshape(moved.shape)
+    return dump_states(operators, night, usual, np.zeros(dumps, int)).reshape(moved.shape)
 
 
 def test_all_values_of_a_dump_have_the_state_that_most_of_its_operators_show():
@@ -107,6 +112,19 @@ def test_without_a_base_states_are_told_from_the_levels_of_the_night_itself():
 def test_an_operator_that_is_new_has_no_vote_and_the_state_of_the_others():
     found = states([[0.7, 0.1, 0.1, 0.1]], level=[NAN, 0.0, 0.0, 0.0])
     assert found[0] == pytest.approx([0.1] * 4)
+
+
+def test_operators_that_change_in_a_night_say_nothing_about_its_dumps():
+    shared, changed = np.array([0.0, 0.02, -0.02]), np.array([0.0] * 4 + [0.2] * 3)
+    found = states(shared[:, None] + changed)
+    assert found[:, 0] == pytest.approx(shared)
+
+
+def test_where_operators_do_not_agree_a_steady_device_is_where_it_was():
+    halves = [0.3] * 4 + [0.1] * 4
+    assert states([halves])[0] == pytest.approx([0.2] * 8)
+    assert states([halves], state=0.1)[0] == pytest.approx([0.1] * 8)
+    assert states([[0.3] * 5 + [0.1] * 3], state=0.1)[0] == pytest.approx([0.3] * 8)
 
 
 def test_the_weighted_median_of_two_halves_is_between_them():
