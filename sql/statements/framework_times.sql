@@ -12,9 +12,8 @@ FROM (
         WHERE array_contains(split($builds, chr(31)), build)
     ) AS d
     JOIN complete_runs AS c ON c.dump_id = d.dump_id
-    JOIN runs AS r ON r.dump_id = c.dump_id AND r.run_index = c.run_index
     JOIN named_run_signatures AS n
-        ON n.dump_id = r.dump_id AND n.run_signature_id = r.run_signature_id
+        ON n.dump_id = c.dump_id AND n.run_signature_id = c.run_signature_id
     WHERE array_contains(
         split($methods, chr(30)),
         concat_ws(chr(31), d.device, d.model, coalesce(d.backend, ''), n.run)
