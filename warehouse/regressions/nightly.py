@@ -27,7 +27,8 @@ from warehouse.statistics.runs import find_starts, places_in_runs
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 from warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p
 
-HALF = 0.5  # of a change: the least share at which a series is watched, or still shows it
+HALF = 0.5  # share of a change below which a night is nearer to the old level
+_WATCHED = 0.7  # of the smallest relevant change: less is neither tested nor watched
 MIN_CHANGE = 0.03  # smallest relevant change, unless settings say another one
 
 
@@ -139,7 +140,7 @@ def choose_series(
     small = least_p(base.dumps, cells.dump_count[:, night])
     status[ready & (small > rules.q / np.maximum(size, 1))] = Status.NEEDS_MORE_DUMPS
     raw_moved = cells.median[:, night] - base.raw
-    limit = HALF * log_change(history.series.min_change)
+    limit = _WATCHED * log_change(history.series.min_change)
     far = (np.abs(raw_moved) >= limit) | (np.abs(level - base.residual) >= limit)
     tested = np.flatnonzero((status == Status.UNCHANGED) & (far | base.is_split))
     return Choice(status, tested, raw_moved, size)
@@ -175,7 +176,7 @@ def judge_night(
     beside = np.where(has_likes, way * night.residual.shift, np.inf)
     own = np.minimum(beside, np.abs(decisive.shift))
     agrees = (p <= rules.q) & (own >= least)
-    watched = (own >= least * HALF) & (decisive.p <= rules.weak_p)
+    watched = (own >= least * _WATCHED) & (decisive.p <= rules.weak_p)
     moved, error = np.abs(decisive.shift), base.error[tested]
     error = np.where(decisive.has_left, np.fmax(error, base.night_spread[tested]), error)
     error_of_state = base.error_of_state[tested]

@@ -179,7 +179,7 @@ def test_a_change_too_small_for_a_word_is_watched():
     found = judge(cells)
     assert found.status.tolist() == [Status.UNCHANGED]
     assert found.direction.tolist() == [1]
-    smaller = judge([nights(1, [0.0] * 6 + [0.014], wander=0)])
+    smaller = judge([nights(1, [0.0] * 6 + [0.018], wander=0)])
     assert smaller.direction.tolist() == [0]
 
 
