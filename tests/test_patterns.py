@@ -84,7 +84,7 @@ OWN = {
         *("_TITLE", "_FILTERS", "_PARTS", "_PORTIONS", "_FOLLOWING", "params:|columns:", "_NAMES"),
         *("_ENTRY", "_RANGE", "_RELATION", r"\w+", r"\w+"),
     ],
-    "warehouse.engine.functions": [r"(\w+) (DOUBLE|BIGINT)"],
+    "warehouse.engine.functions": [r"(\w+) DOUBLE"],
     "warehouse.engine.log_sum": ["_HEADER"],
     "warehouse.engine.memory_limit": ["_SIZE"],
     "warehouse.catalogue.views": ["{}"],
