@@ -96,7 +96,7 @@ def test_headings_sort_with_the_keyboard_and_stay_in_sight(site: str, page: Page
 def test_headings_are_named_in_every_row_on_a_phone(site: str, page: Page) -> None:
     page.show(f"{site}/compare", width=PHONE)
     name = "getComputedStyle(document.querySelectorAll('td')[1], '::before').content"
-    assert page.evaluate(name) == '"Change"'
+    assert page.evaluate(name) == '"Base"'
 
 
 def test_a_typo_is_one_click_from_what_is_meant(site: str, page: Page) -> None:
