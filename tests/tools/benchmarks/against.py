@@ -195,8 +195,9 @@ def _questions(dumps: Path) -> Iterator[tuple[str, list[Question]]]:
     yield (
         "reports",
         [
+            # Once: a night that was judged is stored, and only read again.
             Question(
-                "nightly report", ("run", "report", "--nightly", "--format", "json", *nights), 3
+                "nightly report", ("run", "report", "--nightly", "--format", "json", *nights), 1
             ),
             Question("compare", ("run", "compare", *pair, "--format", "json", *nights), 3),
         ],
