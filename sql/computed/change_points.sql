@@ -24,7 +24,8 @@
 --   run           STRING  Name of the runs; '' for a measure of whole dumps.
 --   event_name, delegate_id, ordinal, verdict
 --   first_bad     STRING  First build at the new level.
---   last_good     STRING  Last build with dumps before it; the cause is between both.
+--   last_good     STRING  Last build before it that no suspicion touched; the cause is
+--                         between both.
 --   confirmed_in  STRING  Build whose night confirmed it; null while it is suspected.
 --   fixed_in      STRING  First build back at the old level; null while it is open.
 --   unit          STRING  Unit of the next two: ns, or ticks of a clock of unknown rate;

@@ -22,7 +22,7 @@ class LevelChange:
         direction: 1 for slower, -1 for faster.
         suspected: Build of the first hit.
         first_bad: First build at the new level.
-        last_good: Last build with dumps before `first_bad`.
+        last_good: Last build of the base with dumps before `first_bad`.
         base: Builds of the old level, at most as many as in a base.
         is_loud: Whether the first hit was reported before it was confirmed.
         is_residual: Whether values without the states of the device decide.

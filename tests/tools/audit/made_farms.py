@@ -334,7 +334,7 @@ def steps() -> Farm:
     made = Farm("steps", is_quick=False)
     for number in range(14):
         slower = {"native_call_convolution.out": 1.15} if 5 <= number < 9 else {}
-        slower |= {"native_call_relu.out": 0.8} if number >= 11 else {}
+        slower |= {"native_call_relu.out": 0.9} if number >= 11 else {}
         slower |= {"native_call_add.out": 1.5} if number >= 13 else {}
         for hour, dump in enumerate(record_build(number, slower)):
             stated = manifest(
