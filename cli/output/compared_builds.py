@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from queries.report.breakdown import Breakdown
     from warehouse.queryable import Queryable
 
-_MOST_SUMS = 6
-
 
 def write_comparison(
     store: Queryable, table: pa.Table, options: OutputOptions, *, base: str, head: str
@@ -43,4 +41,4 @@ def _break_down(store: Queryable, table: pa.Table, *, base: str, head: str) -> l
     from queries.report.pair_breakdowns import PairBreakdowns
 
     pair = PairBreakdowns(store, table.to_pylist(), base=base, head=head)
-    return pair.of(pair.list_changed_methods()[:_MOST_SUMS])
+    return pair.of_changed_methods()

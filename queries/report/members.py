@@ -81,10 +81,7 @@ def method_level_ns(
 
 def changed_nights(night: HeadNight, change: LevelChange) -> Ints:
     """The nights of a series at its new level."""
-    end = change.fixed if change.fixed is not None else night.fleet.history.build_count
-    nights = np.arange(change.first_bad, end)
-    there: Ints = nights[night.cells.dump_count[change.series, nights] > 0]
-    return there
+    return change.list_nights(night.cells.dump_count[change.series])
 
 
 def changed_environment(

@@ -13,6 +13,7 @@ from queries.report.parts import Row
 from warehouse.queryable import Queryable
 
 _OPERATORS = ("operator", "delegate")  # levels of a method's parts
+_MOST_SHOWN = 6  # methods of a comparison
 
 
 class PairBreakdowns:
@@ -42,10 +43,11 @@ class PairBreakdowns:
         )
         return break_down_methods(self._store, list(islice(timed, MOST_METHODS)))
 
-    def list_changed_methods(self) -> list[Row]:
-        """The rows of methods that are slower or faster, the costliest first."""
+    def of_changed_methods(self) -> list[Breakdown]:
+        """The breakdowns of the costliest methods that are slower or faster."""
         found = [row for own in self._rows.values() for row in own if _is_changed_method(row)]
-        return sorted(found, key=lambda row: -abs(row["cost_ns"] or 0.0))
+        costliest = sorted(found, key=lambda row: -abs(row["cost_ns"] or 0.0))
+        return self.of(costliest[:_MOST_SHOWN])
 
     def _times(self, method: Row) -> MethodTimes:
         parts = self._rows[*Family.of(method), method["run"]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from random import Random
 from typing import NamedTuple
@@ -105,6 +105,16 @@ def edit_program(random: Random, base: Sequence[Item], kind: str) -> Edited | No
         return None
     head, touched = edited
     return Edited(tuple(base), tuple(head), frozenset(touched), kind == "renumber")
+
+
+def edit_real_programs(random: Random, count: int) -> Iterator[Edited]:
+    """So many real programs with one random edit each, the kinds of edits in turn."""
+    done = 0
+    while done < count:
+        edited = edit_program(random, random.choice(real_programs()), EDITS[done % len(EDITS)])
+        if edited is not None:
+            done += 1
+            yield edited
 
 
 _Edit = tuple[list[Item], set[int]] | None

@@ -20,6 +20,9 @@ from zlib import crc32
 
 from ingest.dump import Dump
 from ingest.manifest.models import Manifest
+from queries.report.breakdown import Breakdown
+from queries.report.pairwise import compare_report
+from queries.report.settings import Settings
 from tests.support.event_blocks import run, timed
 from tests.support.store_rows import LONG_AGO
 from tests.support.store_template import copy_new_store
@@ -153,3 +156,12 @@ def ingest_all(store: Path, dumps: Sequence[Dump]) -> Path:
         summary = warehouse.ingest(dumps)
     assert summary.n_dumps == len(dumps), summary
     return store
+
+
+def breakdown_of_phone(base: str, head: str) -> Breakdown:
+    """The breakdown of the phone's only method that changed, as a report of two builds has it."""
+    with Warehouse.open(nightly_store(), read_only=True) as store:
+        groups = compare_report(store, Settings(), base=base, head=head).groups
+    own = [one for group in groups for one in group.breakdowns if one.device == "phone"]
+    (found,) = {(one.where, one.run): one for one in own}.values()
+    return found

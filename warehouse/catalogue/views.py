@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.queries import list_views, read_view
@@ -42,6 +42,7 @@ def named_views(text: str) -> list[str]:
     return found[::-1]
 
 
+@lru_cache(maxsize=256)
 def reads_table(text: str, table: str) -> bool:
     """Whether a statement reads a table, directly or through a view."""
     pattern = re.compile(_FROM_TABLE.format(table), re.IGNORECASE)

@@ -20,7 +20,6 @@ from warehouse.regressions.verdicts import SeriesVerdict
 BUILDS = {"base": "the one before", "head": "the last build"}
 FIELDS = (*BUILDS, "sort", "page")
 _LEVELS = ("method", "delegate", "operator")
-_MOST_SUMS = 6
 
 
 def comparison(request: PageRequest) -> dict[str, Any]:
@@ -57,7 +56,7 @@ def comparison(request: PageRequest) -> dict[str, Any]:
     pair = PairBreakdowns(request.store, table.to_pylist(), base=base, head=head)
     return {
         **parts,
-        "sums": list_sums(pair.of(pair.list_changed_methods()[:_MOST_SUMS])),
+        "sums": list_sums(pair.of_changed_methods()),
         "tables": [listing(request, title, _COLUMNS, shown, note=f"{note}.")],
         "files": [("All levels of this comparison, as CSV", tested)],
     }

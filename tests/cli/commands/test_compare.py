@@ -9,13 +9,10 @@ from typing import Any
 
 import pytest
 
-from queries.report.pairwise import compare_report
-from queries.report.settings import Settings
 from queries.report.text_table import sum_lines
 from tests.support.command import Run, run_on_terminal
 from tests.support.cross_section import cross_section
-from tests.support.nightly_farm import ingest_all, nightly_store, record_build
-from warehouse import Warehouse
+from tests.support.nightly_farm import breakdown_of_phone, ingest_all, nightly_store, record_build
 from warehouse.catalogue.queries import find_query
 
 SILENT = {"unchanged", "inconclusive", "below_resolution", "needs_more_dumps"}
@@ -95,14 +92,7 @@ def test_table_says_in_words_what_changed_and_counts_the_rest(run: Run, store: P
 
 def test_table_says_what_the_change_of_a_method_consists_of(run: Run) -> None:
     outcome = run("compare", "b8", "b9", "--device", "phone", "--store", nightly_store())
-    with Warehouse.open(nightly_store(), read_only=True) as store:
-        report = compare_report(store, Settings(), base="b8", head="b9")
-    (found,) = {
-        one.where: one
-        for group in report.groups
-        for one in group.breakdowns
-        if one.device == "phone"
-    }.values()
+    found = breakdown_of_phone("b8", "b9")
     lines = outcome.text.splitlines()
     first = lines.index(f"Parts of the change of {found.run}, {found.where}")
     assert lines[first - 1 : first + len(found.parts) + 3] == list(sum_lines([found]))

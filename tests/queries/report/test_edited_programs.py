@@ -12,14 +12,7 @@ import pytest
 
 from queries.report.breakdown import Breakdown
 from queries.report.method_breakdowns import MethodTimes, break_down_methods
-from tests.support.edited_programs import (
-    EDITS,
-    Edited,
-    edit_program,
-    make_program,
-    measure,
-    real_programs,
-)
+from tests.support.edited_programs import Edited, edit_real_programs, make_program, measure
 from warehouse.alignment.histories import Sighting, name_operators
 from warehouse.alignment.programs import Name, Program
 from warehouse.catalogue.sql_files import read_statement
@@ -163,17 +156,11 @@ def unexpected(found: Breakdown, edited: Edited, base: Build, head: Build) -> li
 
 @pytest.mark.parametrize("count", [FAST, pytest.param(ALL, marks=pytest.mark.slow, id="all")])
 def test_parts_add_up_and_blame_only_what_was_edited(count: int) -> None:
-    random, operators, done = Random(51), 0, 0  # noqa: S311 - edits
+    random, operators = Random(51), 0  # noqa: S311 - edits
     blamed: list[str] = []
     kinds: Counter[str] = Counter()
-    while done < count:
-        kind = EDITS[done % len(EDITS)]
-        edited = edit_program(random, random.choice(real_programs()), kind)
-        if edited is None:
-            continue
-        done += 1
-        if done % 2:
-            edited = slow_down(random, edited)
+    for number, plain in enumerate(edit_real_programs(random, count)):
+        edited = plain if number % 2 else slow_down(random, plain)
         base, head = measured(random, edited)
         found, back = broken_down(base, head), broken_down(head, base)
         # The parts are all of the change; nothing is left that runs are irregular by.

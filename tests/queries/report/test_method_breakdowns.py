@@ -63,7 +63,7 @@ def test_a_report_of_two_builds_and_their_comparison_have_the_same_parts(store: 
     report = compare_report(store, Settings(), base="b6", head="b7")
     rows = store.query("comparison", base="b6", head="b7").to_pylist()
     pair = PairBreakdowns(store, rows, base="b6", head="b7")
-    (found,) = pair.of(pair.list_changed_methods())
+    (found,) = pair.of_changed_methods()
     for group in report.groups:
         assert group.breakdowns in ([], [found])
     assert any(group.breakdowns for group in report.groups)

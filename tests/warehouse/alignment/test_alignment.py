@@ -9,6 +9,7 @@ from tests.support.edited_programs import (
     Edited,
     Item,
     edit_program,
+    edit_real_programs,
     make_program,
     measure,
     real_programs,
@@ -43,13 +44,8 @@ def pairs_of(base: tuple[Item, ...], head: tuple[Item, ...]) -> dict[int, int]:
 
 @pytest.mark.parametrize("count", [FAST, pytest.param(ALL, marks=pytest.mark.slow, id="all")])
 def test_random_edits_of_real_programs_harm_no_operator_that_was_not_edited(count: int) -> None:
-    random, operators, harmed, done = Random(51), 0, 0, 0  # noqa: S311 - edits
-    while done < count:
-        kind = EDITS[done % len(EDITS)]
-        edited = edit_program(random, random.choice(real_programs()), kind)
-        if edited is None:
-            continue
-        done += 1
+    random, operators, harmed = Random(51), 0, 0  # noqa: S311 - edits
+    for edited in edit_real_programs(random, count):
         base, head, found = aligned(edited, random)
         true = {item.tag: item.ns for item in (*edited.base, *edited.head)}
         for one, other in enumerate(base.events):

@@ -7,12 +7,9 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-from queries.report.pairwise import compare_report
-from queries.report.settings import Settings
 from queries.report.tables import list_sums
-from tests.support.nightly_farm import nightly_store
+from tests.support.nightly_farm import breakdown_of_phone
 from tests.support.pages import links, table_rows
-from warehouse import Warehouse
 
 
 def _changes(site: TestClient, **params: str) -> dict[str, str]:
@@ -44,15 +41,7 @@ def test_operators_stand_with_both_times_and_the_dearest_change_first(site: Test
 
 def test_the_parts_of_a_method_s_change_are_those_of_the_report(site: TestClient) -> None:
     text = site.get("/compare", params={"base": "b8", "head": "b9", "device": "phone"}).text
-    with Warehouse.open(nightly_store(), read_only=True) as store:
-        report = compare_report(store, Settings(), base="b8", head="b9")
-    (found,) = {
-        one.model: one
-        for group in report.groups
-        for one in group.breakdowns
-        if one.device == "phone"
-    }.values()
-    (table,) = list_sums([found])
+    (table,) = list_sums([breakdown_of_phone("b8", "b9")])
     assert f"<h2>{table.title}</h2>" in text
     assert table_rows(text)[: len(table.rows)] == [list(row) for row in table.rows]
     assert "Parts of the change" not in site.get("/compare?base=b7&head=b8&device=phone").text
