@@ -15,14 +15,14 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command, get_group
 
-from cli.errors import OutputError, UsageError
-from cli.exit_codes import ExitCode
-from cli.listing import EXAMPLES, GROUPS
-from cli.output.streams import prepare_streams, write_error, write_lines
-from cli.remote.choice import TokenFile, Url, choose_service
-from ingest.errors import IngestError, pydantic_problem
-from queries.printable import printable
-from warehouse.errors import (
+from tracehouse.cli.errors import OutputError, UsageError
+from tracehouse.cli.exit_codes import ExitCode
+from tracehouse.cli.listing import EXAMPLES, GROUPS
+from tracehouse.cli.output.streams import prepare_streams, write_error, write_lines
+from tracehouse.cli.remote.choice import TokenFile, Url, choose_service
+from tracehouse.ingest.errors import IngestError, pydantic_problem
+from tracehouse.queries.printable import printable
+from tracehouse.warehouse.errors import (
     LakeAddressError,
     QueryError,
     UnknownQueryError,
@@ -103,7 +103,7 @@ def _run(args: Sequence[str] | None) -> NoReturn:
 
         completion_init()
     with suppress(ImportError):  # with another version of Typer, commands only start more slowly
-        from cli.plain_parameters import use_plain_parameters
+        from tracehouse.cli.plain_parameters import use_plain_parameters
 
         use_plain_parameters()
     try:
@@ -121,11 +121,11 @@ def _run(args: Sequence[str] | None) -> NoReturn:
 
 @cache
 def _make_command(name: str) -> Command:
-    """The command that the module of that name in cli.commands defines, as a function or an app."""
-    from cli.options import with_options
+    """The command, a function or an app, that the module of that name in `cli.commands` defines."""
+    from tracehouse.cli.options import with_options
 
     attribute = name.replace("-", "_")
-    module = import_module(f"cli.commands.{attribute}")
+    module = import_module(f"tracehouse.cli.commands.{attribute}")
     epilog = "\n".join(["\b", "Examples:", *(f"  {line}" for line in EXAMPLES[name])])
     if hasattr(module, "app"):
         command: Command = get_group(module.app)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ingest.errors import ManifestError
-from warehouse.errors import QueryError
+from tracehouse.ingest.errors import ManifestError
+from tracehouse.warehouse.errors import QueryError
 
 
 class UsageError(Exception):

@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from queries.report.verdicts import Verdict
+from tracehouse.queries.report.verdicts import Verdict
 
 
 class ExitCode(IntEnum):

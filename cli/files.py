@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli.output.streams import write_note
+from tracehouse.cli.output.streams import write_note
 
 if TYPE_CHECKING:
-    from ingest.etrecord.record import EtRecord
-    from ingest.sources.companions import Companions
-    from ingest.sources.paths import Source
+    from tracehouse.ingest.etrecord.record import EtRecord
+    from tracehouse.ingest.sources.companions import Companions
+    from tracehouse.ingest.sources.paths import Source
 
 
 def file_source(file: str) -> Source:
     """The source named FILE, ZIP!MEMBER or ZIP!INNER.zip!MEMBER."""
-    from ingest.sources.places import parse_source
+    from tracehouse.ingest.sources.places import parse_source
 
     return parse_source(file)
 
@@ -25,8 +25,8 @@ def dump_source(file: str) -> Source:
     Raises:
         SourceError: There are several dumps, or none.
     """
-    from ingest.errors import SourceError
-    from ingest.sources.paths import find_sources
+    from tracehouse.ingest.errors import SourceError
+    from tracehouse.ingest.sources.paths import find_sources
 
     sources = find_sources([file])
     if len(sources) > 1:
@@ -40,7 +40,7 @@ def find_companions(
     dump: Source, *, etrecord: str | None = None, debug_buffer: str | None = None
 ) -> Companions:
     """The named ETRecord and debug buffer of a dump; by default those that an ingest would find."""
-    from ingest.sources.companions import CompanionFinder, Companions
+    from tracehouse.ingest.sources.companions import CompanionFinder, Companions
 
     beside = CompanionFinder().find(dump)
     return Companions(
@@ -57,8 +57,8 @@ def read_etrecord_of(dump: Source, etrecord: str | None) -> EtRecord | None:
     Raises:
         IngestError: The named one cannot be read.
     """
-    from ingest.errors import IngestError
-    from ingest.etrecord.record import read_etrecord
+    from tracehouse.ingest.errors import IngestError
+    from tracehouse.ingest.etrecord.record import read_etrecord
 
     source = find_companions(dump, etrecord=etrecord).etrecord
     try:
@@ -72,7 +72,7 @@ def read_etrecord_of(dump: Source, etrecord: str | None) -> EtRecord | None:
 
 def etrecord_source(file: str | None) -> Source | None:
     """The ETRecord of that name, read once as a check; an unreadable one raises IngestError."""
-    from ingest.etrecord.record import read_etrecord
+    from tracehouse.ingest.etrecord.record import read_etrecord
 
     if file is None:
         return None

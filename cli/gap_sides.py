@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cli.files import dump_source, file_source, find_companions, read_etrecord_of
-from cli.stores import open_to_read
+from tracehouse.cli.files import dump_source, file_source, find_companions, read_etrecord_of
+from tracehouse.cli.stores import open_to_read
 
 if TYPE_CHECKING:
-    from queries.numeric_gap.logged_operators import LoggedRun
+    from tracehouse.queries.numeric_gap.logged_operators import LoggedRun
 
 Runs = list["LoggedRun"]
 
@@ -42,8 +42,8 @@ def _reference(base: str, etrecord: str | None, graph: str | None, method: str |
     Raises:
         BadParameter: There is no ETRecord, or its program has no inputs for the method.
     """
-    from queries.numeric_gap.reference_run import run_reference
-    from warehouse.programs.exported_programs import METHOD
+    from tracehouse.queries.numeric_gap.reference_run import run_reference
+    from tracehouse.warehouse.programs.exported_programs import METHOD
 
     if method not in (None, METHOD):
         problem = f"wanted {METHOD} without HEAD: an ETRecord only has inputs for that method"
@@ -73,8 +73,8 @@ def _read(
     debug_buffer, etrecord = companions
     if _is_stored(name):
         return _read_stored(int(name), debug_buffer or etrecord, store, method)
-    from queries.event_blocks.build import correlate
-    from queries.numeric_gap.logged_operators import read_logged_operators
+    from tracehouse.queries.event_blocks.build import correlate
+    from tracehouse.queries.numeric_gap.logged_operators import read_logged_operators
 
     source = dump_source(name)
     record = read_etrecord_of(source, etrecord)
@@ -95,7 +95,7 @@ def _read_stored(dump_id: int, companion: str | None, store: Path, method: str |
     Raises:
         BadParameter: A companion is named, too.
     """
-    from queries.numeric_gap.stored_dumps import stored_operators
+    from tracehouse.queries.numeric_gap.stored_dumps import stored_operators
 
     if companion:
         raise typer.BadParameter(

@@ -68,8 +68,8 @@ def _temporary_folder() -> Finding:
 
 
 def _store(store: Path) -> Finding:
-    from warehouse import Warehouse
-    from warehouse.errors import WarehouseError
+    from tracehouse.warehouse.errors import WarehouseError
+    from tracehouse.warehouse.store import Warehouse
 
     try:
         if not store.exists():

@@ -27,7 +27,7 @@ def main(args: Sequence[str] | None = None) -> int:
         # numpy would start threads for linear algebra, which no command uses.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         gc.set_threshold(_GARBAGE)
-    from cli.app import run
+    from tracehouse.cli.app import run
 
     if args is not None:
         return run(args)

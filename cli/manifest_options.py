@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from cli.errors import as_usage_errors
-from cli.files import etrecord_source
-from cli.options import TextOption
-from ingest.schemas.attributes import SECTIONS, short_name
+from tracehouse.cli.errors import as_usage_errors
+from tracehouse.cli.files import etrecord_source
+from tracehouse.cli.options import TextOption
+from tracehouse.ingest.schemas.attributes import SECTIONS, short_name
 
 if TYPE_CHECKING:
-    from ingest.found_dumps import FoundDumps
+    from tracehouse.ingest.found_dumps import FoundDumps
 
 MANIFEST = tuple(
     TextOption(short_name(section, name), attribute.metavar, attribute.doc)
@@ -23,7 +23,7 @@ MANIFEST = tuple(
 
 def check_manifest(options: Mapping[str, object]) -> None:
     """Check the values of these options; a malformed one raises UsageError."""
-    from ingest.manifest.resolver import check_fields
+    from tracehouse.ingest.manifest.resolver import check_fields
 
     with as_usage_errors():
         check_fields("options", options)
@@ -36,7 +36,7 @@ def find_dumps(
 
     A malformed option raises UsageError, an unreadable file IngestError.
     """
-    from ingest.found_dumps import FoundDumps
+    from tracehouse.ingest.found_dumps import FoundDumps
 
     manifest = dict(options)
     record = etrecord_source(manifest.pop("etrecord"))

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
-from cli.output.options import OutputOptions
-from warehouse import DEFAULT_PATH
+from tracehouse.cli.output.options import OutputOptions
+from tracehouse.warehouse import DEFAULT_PATH
 
 if TYPE_CHECKING:
-    from warehouse.catalogue.header import Parameter
+    from tracehouse.warehouse.catalogue.header import Parameter
 
 DEFAULT_STORE = Path(DEFAULT_PATH)
 _NEXT_FIELD = re.compile(r",(?=[\w.]+=)")
@@ -49,7 +49,7 @@ def parse_share_option(text: str, option: str) -> float:
     Raises:
         BadParameter: The text is not such a share.
     """
-    from warehouse.catalogue.shares import ShareError, parse_share
+    from tracehouse.warehouse.catalogue.shares import ShareError, parse_share
 
     try:
         share = parse_share(text)
@@ -67,7 +67,7 @@ def lake_address(lake: str | None) -> str | None:
     """
     if lake is None:
         return None
-    from warehouse.lake.addresses import check_address
+    from tracehouse.warehouse.lake.addresses import check_address
 
     check_address(lake)
     return lake if "://" in lake else os.path.abspath(lake)

@@ -6,19 +6,19 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from cli.exit_codes import fail
-from cli.options import StoreOptions
-from cli.output.compared_builds import write_comparison
-from cli.output.ingest_report import errors_of, write_refusals
-from cli.output.iterations import Progress, iteration_line
-from cli.output.recorded_dump import keep_on_failure
-from cli.output.streams import write_note
-from cli.stores import open_to_write
+from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.options import StoreOptions
+from tracehouse.cli.output.compared_builds import write_comparison
+from tracehouse.cli.output.ingest_report import errors_of, write_refusals
+from tracehouse.cli.output.iterations import Progress, iteration_line
+from tracehouse.cli.output.recorded_dump import keep_on_failure
+from tracehouse.cli.output.streams import write_note
+from tracehouse.cli.stores import open_to_write
 
 if TYPE_CHECKING:
-    from ingest.recording.manifest import PlannedDump
-    from ingest.recording.pairs import Partners
-    from ingest.sources.places import Source
+    from tracehouse.ingest.recording.manifest import PlannedDump
+    from tracehouse.ingest.recording.pairs import Partners
+    from tracehouse.ingest.sources.places import Source
 
 
 class Opponent(NamedTuple):
@@ -49,9 +49,9 @@ def record_against(
     Raises:
         PairsInterruptedError: A recording failed.
     """
-    from ingest.recording.dump_place import place_for_pairs
-    from ingest.recording.manifest import check_manifest
-    from ingest.recording.pairs import PairsInterruptedError, plan_partners, record_pairs
+    from tracehouse.ingest.recording.dump_place import place_for_pairs
+    from tracehouse.ingest.recording.manifest import check_manifest
+    from tracehouse.ingest.recording.pairs import PairsInterruptedError, plan_partners, record_pairs
 
     partners = plan_partners(planned.plan, planned.fields, opponent.program, opponent.build)
     for side, one in partners._asdict().items():  # check before recording for minutes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from warehouse.catalogue.header import Parameter
+from tracehouse.warehouse.catalogue.header import Parameter
 
 TYPES: Mapping[str, dict[str, Any]] = {
     "STRING": {"type": "string"},

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.output.options import OutputOptions
-from cli.output.output_file import standard_output_to
-from cli.output.render import Format
-from cli.output.streams import output_errors, write_text
+from tracehouse.cli.output.options import OutputOptions
+from tracehouse.cli.output.output_file import standard_output_to
+from tracehouse.cli.output.render import Format
+from tracehouse.cli.output.streams import output_errors, write_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +45,7 @@ def check_plot(name: str, plot: str | None) -> None:
         problem = f"{plot}: wanted a file name that ends in .svg or .png"
         raise typer.BadParameter(problem, param_hint="'--plot'")
     if _is_picture(str(plot)):
-        from queries.plots.picture import load_renderer
+        from tracehouse.queries.plots.picture import load_renderer
 
         load_renderer()  # fails before the query runs if resvg is not installed
 
@@ -73,28 +73,28 @@ def write_answer(name: str, table: pa.Table, options: OutputOptions, *, plot: st
     is_text = options.format is Format.TABLE and table.num_rows > 0
     is_seen = is_text and sys.stdout.isatty()
     if plot == ON_TERMINAL and is_text:
-        from queries.plots.terminal import with_histograms
+        from tracehouse.queries.plots.terminal import with_histograms
 
         table = with_histograms(table)
     elif is_seen and name.endswith("_hotspots"):
-        from queries.plots.terminal import HOTSPOTS, with_bars
+        from tracehouse.queries.plots.terminal import HOTSPOTS, with_bars
 
         table = with_bars(table, HOTSPOTS[name])
     options.write(table)
     if is_seen and name.endswith("_history"):
-        from queries.plots.terminal import HISTORIES, trends
+        from tracehouse.queries.plots.terminal import HISTORIES, trends
 
         write_text("\n")
         options.write(trends(table, HISTORIES[name]))
 
 
 def _draw(name: str, table: pa.Table, path: Path) -> None:
-    from queries.plots.figure import query_figure
+    from tracehouse.queries.plots.figure import query_figure
 
     drawn = query_figure(name, table)
     content = drawn.encode()
     if _is_picture(path.name):
-        from queries.plots.picture import picture_of
+        from tracehouse.queries.plots.picture import picture_of
 
         content = picture_of(drawn)
     with standard_output_to(path), output_errors():

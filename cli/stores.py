@@ -10,19 +10,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.errors import UsageError
-from cli.options import is_store_named
-from cli.output.streams import write_note
-from cli.remote.choice import ServiceChoice, chosen_service
-from warehouse.errors import StoreError, StoreLockedError
+from tracehouse.cli.errors import UsageError
+from tracehouse.cli.options import is_store_named
+from tracehouse.cli.output.streams import write_note
+from tracehouse.cli.remote.choice import ServiceChoice, chosen_service
+from tracehouse.warehouse.errors import StoreError, StoreLockedError
 
 if TYPE_CHECKING:
-    from cli.remote.questions import RemoteStore
-    from ingest.found_dumps import FoundDumps
-    from queries.report.content import Report
-    from queries.report.settings import Settings
-    from warehouse import Warehouse
-    from warehouse.load.summary import IngestSummary
+    from tracehouse.cli.remote.questions import RemoteStore
+    from tracehouse.ingest.found_dumps import FoundDumps
+    from tracehouse.queries.report.content import Report
+    from tracehouse.queries.report.settings import Settings
+    from tracehouse.warehouse.load.summary import IngestSummary
+    from tracehouse.warehouse.store import Warehouse
 
 
 @contextmanager
@@ -33,8 +33,8 @@ def open_to_write(
 
     `wait` is the value of the command's --wait, None if the command has no such option.
     """
-    from ingest.producers import read_user_rules, use_user_rules, user_rules
-    from warehouse import Warehouse
+    from tracehouse.ingest.producers import read_user_rules, use_user_rules, user_rules
+    from tracehouse.warehouse.store import Warehouse
 
     use_user_rules(read_user_rules)
     if create:  # a store that is not made if a rule is malformed
@@ -63,7 +63,7 @@ def lock_hint(wait: float | None) -> Iterator[None]:
     try:
         yield
     except StoreLockedError as error:
-        from warehouse.inbox.served import is_served
+        from tracehouse.warehouse.inbox.served import is_served
 
         again = "and run the command again"
         if is_served(Path(error.place)):
@@ -86,7 +86,7 @@ def hand_over_to_service(store: Path, found: FoundDumps, error: StoreLockedError
         StoreLockedError: The process that has the store open is not a service.
         StoreError: The inbox cannot be written.
     """
-    from warehouse.inbox.served import hand_over, is_served
+    from tracehouse.warehouse.inbox.served import hand_over, is_served
 
     if not is_served(store):
         raise error
@@ -108,7 +108,7 @@ def open_to_read(
     Raises:
         UsageError: A service is chosen, but the command reads the store's files.
     """
-    from warehouse import Warehouse
+    from tracehouse.warehouse.store import Warehouse
 
     if chosen_service():
         raise UsageError("this needs a local store; leave out --url and $TRACEHOUSE_URL")
@@ -138,8 +138,8 @@ def open_with_night(
     If the report was made now, the store keeps it after the body, unless the store cannot be
     written then: the next report judges the night again.
     """
-    from queries.report.nightly import nightly_report
-    from queries.report.stored_nights import read_night
+    from tracehouse.queries.report.nightly import nightly_report
+    from tracehouse.queries.report.stored_nights import read_night
 
     night = None
     with open_to_read(store, wait=wait, lake=lake) as warehouse:
@@ -161,7 +161,7 @@ def open_to_query(
         with open_to_read(store, wait=wait, lake=lake) as warehouse:
             yield warehouse
         return
-    from cli.remote.questions import RemoteStore
+    from tracehouse.cli.remote.questions import RemoteStore
 
     with service.connect(retry_seconds=wait) as connection:
         yield RemoteStore(connection)
@@ -172,7 +172,7 @@ def service_of(store: Path) -> ServiceChoice | None:
 
     A UsageError is passed on.
     """
-    from warehouse.inbox.served import find_service
+    from tracehouse.warehouse.inbox.served import find_service
 
     if service := service_instead_of_store():
         return service

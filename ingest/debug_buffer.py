@@ -20,9 +20,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest.allowance import Allowance, AllowanceError
-from ingest.batching import batches
-from ingest.schemas.tensors import SHA256, TENSORS
+from tracehouse.ingest.allowance import Allowance, AllowanceError
+from tracehouse.ingest.batching import batches
+from tracehouse.ingest.schemas.tensors import SHA256, TENSORS
 
 FREE_BYTES = 16 << 20
 BYTES_PER_BYTE = 4

@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ingest.batching import batches
-from ingest.errors import DumpError
-from ingest.etdump.arena import Arena, Fault, FaultyDumps
-from ingest.etdump.layouts import SignatureBook
-from ingest.etdump.limits import LIMIT_REASONS
-from ingest.etdump.runs import read_dumps
-from ingest.etdump.schema import read_headers
-from ingest.file_magic import explain_fault
-from ingest.profiler_blob.blocks import find_blocks, is_profiler_blob
-from ingest.profiler_blob.runs import read_blob
-from ingest.repeated_dumps import EARLIER
-from ingest.schemas.dumps import ERRORS
-from ingest.tables.arrow_columns import EMPTY
-from ingest.tables.build import build_tables
-from ingest.tables.numbering import renumber_dumps
-from ingest.tables.signature_tables import (
+from tracehouse.ingest.batching import batches
+from tracehouse.ingest.errors import DumpError
+from tracehouse.ingest.etdump.arena import Arena, Fault, FaultyDumps
+from tracehouse.ingest.etdump.layouts import SignatureBook
+from tracehouse.ingest.etdump.limits import LIMIT_REASONS
+from tracehouse.ingest.etdump.runs import read_dumps
+from tracehouse.ingest.etdump.schema import read_headers
+from tracehouse.ingest.file_magic import explain_fault
+from tracehouse.ingest.profiler_blob.blocks import find_blocks, is_profiler_blob
+from tracehouse.ingest.profiler_blob.runs import read_blob
+from tracehouse.ingest.repeated_dumps import EARLIER
+from tracehouse.ingest.schemas.dumps import ERRORS
+from tracehouse.ingest.tables.arrow_columns import EMPTY
+from tracehouse.ingest.tables.build import build_tables
+from tracehouse.ingest.tables.numbering import renumber_dumps
+from tracehouse.ingest.tables.signature_tables import (
     SignatureTables,
     build_event_signatures,
     build_run_signatures,

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple, NoReturn, final
 
-from ingest.errors import ManifestError, SourceError
-from ingest.manifest.models import Manifest
+from tracehouse.ingest.errors import ManifestError, SourceError
+from tracehouse.ingest.manifest.models import Manifest
 
 Bytes = bytes | memoryview
 

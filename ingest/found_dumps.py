@@ -6,14 +6,14 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from ingest.dump import Companion, Dump
-from ingest.errors import SourceError
-from ingest.manifest.resolver import ManifestResolver
-from ingest.manifest.sidecars import SidecarParser
-from ingest.sources.companions import CompanionFinder
-from ingest.sources.folder_names import FolderNames
-from ingest.sources.listing import list_sources, need_one
-from ingest.sources.paths import (
+from tracehouse.ingest.dump import Companion, Dump
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.manifest.resolver import ManifestResolver
+from tracehouse.ingest.manifest.sidecars import SidecarParser
+from tracehouse.ingest.sources.companions import CompanionFinder
+from tracehouse.ingest.sources.folder_names import FolderNames
+from tracehouse.ingest.sources.listing import list_sources, need_one
+from tracehouse.ingest.sources.paths import (
     MAX_FILE_BYTES,
     Source,
     count_bytes,
@@ -21,7 +21,7 @@ from ingest.sources.paths import (
     read_dump_bytes,
     read_source,
 )
-from ingest.sources.tops import top_of
+from tracehouse.ingest.sources.tops import top_of
 
 AnyPath = str | os.PathLike[str] | Source
 

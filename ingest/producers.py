@@ -14,8 +14,8 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-from ingest.errors import SourceError
-from ingest.settings_file import FILE_NAME, read_tables
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.settings_file import FILE_NAME, read_tables
 
 NS_PER_UNIT = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 UNKNOWN = "unknown"  # unit of values that may or may not be times
@@ -199,5 +199,5 @@ def read_user_rules(path: str | os.PathLike[str] | None = None) -> list[Rule]:
 def _shipped() -> tuple[Rule, ...]:
     import tomllib
 
-    text = (files("ingest") / "producers.toml").read_text("utf-8")
+    text = (files("tracehouse.ingest") / "producers.toml").read_text("utf-8")
     return tuple(parse_rule(fields, _KINDS) for fields in tomllib.loads(text)["producers"])

@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest.etdump.arena import Arena, Ints, Mask
-from ingest.etdump.dumps import Dumps
-from ingest.etdump.layouts import SignatureBook
-from ingest.etdump.runs import FEWEST_WORDS, read_dumps
-from ingest.etdump.schema import read_headers_of, read_runs
-from ingest.etdump.scope import Scope
-from ingest.etdump.templates import find_overlapping_fields, find_times
+from tracehouse.ingest.etdump.arena import Arena, Ints, Mask
+from tracehouse.ingest.etdump.dumps import Dumps
+from tracehouse.ingest.etdump.layouts import SignatureBook
+from tracehouse.ingest.etdump.runs import FEWEST_WORDS, read_dumps
+from tracehouse.ingest.etdump.schema import read_headers_of, read_runs
+from tracehouse.ingest.etdump.scope import Scope
+from tracehouse.ingest.etdump.templates import find_overlapping_fields, find_times
 
 _LARGEST = FEWEST_WORDS * 4  # bytes; the runs of larger dumps are compared with each other
 _MOST_BYTES = 2 << 20

@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ingest.errors import SourceError
-from ingest.file_magic import decode_text
-from ingest.sources.private_bytes import read_file
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.file_magic import decode_text
+from tracehouse.ingest.sources.private_bytes import read_file
 
 FILE_NAME = "tracehouse.toml"
 MAX_SETTINGS_BYTES = 256 << 10

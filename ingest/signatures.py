@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.producers import shipped_producers
+from tracehouse.ingest.producers import shipped_producers
 
 LONG, SHORT = "long", "short"  # runs that look alike
 

@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from warehouse.catalogue.queries import find_query
+from tracehouse.warehouse.catalogue.queries import find_query
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from queries.report.settings import Settings
-    from warehouse.queryable import Streamable
-    from warehouse.regressions.computed import Judges
-    from warehouse.store import Warehouse
+    from tracehouse.queries.report.settings import Settings
+    from tracehouse.warehouse.queryable import Streamable
+    from tracehouse.warehouse.regressions.computed import Judges
+    from tracehouse.warehouse.store import Warehouse
 
 
 @contextmanager
@@ -50,8 +50,8 @@ def answer_by_settings(
     Raises:
         ParameterError: A parameter is unknown, of the wrong type, or names a missing build.
     """
-    from queries.report.night import find_head, min_changes, nightly_rules
-    from warehouse.regressions.computed import Judges, Thresholds, answer_computed
+    from tracehouse.queries.report.night import find_head, min_changes, nightly_rules
+    from tracehouse.warehouse.regressions.computed import Judges, Thresholds, answer_computed
 
     query, thresholds = find_query(name), None
     if query.is_nightly:

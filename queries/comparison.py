@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-from queries.report.calls import is_unexplained_call
-from queries.report.figures import (
+from tracehouse.queries.report.calls import is_unexplained_call
+from tracehouse.queries.report.figures import (
     count_text,
     delta_text,
     duration_text,
@@ -16,9 +16,9 @@ from queries.report.figures import (
     operator_text,
     place_text,
 )
-from queries.report.parts import Row
-from queries.report.tally import tally_operators
-from warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.queries.report.parts import Row
+from tracehouse.queries.report.tally import tally_operators
+from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 
 _CHANGES = {verdict: verdict.words for verdict in SeriesVerdict if verdict.is_change}
 _EXPLAINED = SeriesVerdict.EXPLAINED_BY_RUN_SHIFT

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import errno
 
-from ingest.errors import EtRecordError, SourceError
-from warehouse.errors import QueryError
+from tracehouse.ingest.errors import EtRecordError, SourceError
+from tracehouse.warehouse.errors import QueryError
 
 
 class WrongValueError(QueryError, ValueError):

@@ -14,14 +14,14 @@ from io import BytesIO, TextIOWrapper
 from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, TypeAlias
 
-from queries.plain_values import (
+from tracehouse.queries.plain_values import (
     BATCH_ROWS,
     FormatError,
     UnsupportedColumnError,
     plain_value,
     write_cells,
 )
-from queries.printable import json_text, printable
+from tracehouse.queries.printable import json_text, printable
 
 if TYPE_CHECKING:
     import pyarrow as pa

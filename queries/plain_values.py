@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from queries.printable import shorten
-from warehouse.errors import QueryError
+from tracehouse.queries.printable import shorten
+from tracehouse.warehouse.errors import QueryError
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from warehouse.statistics.arrays import Floats, Ints
-from warehouse.statistics.mann_whitney import exact_null_table
-from warehouse.statistics.runs import find_starts
-from warehouse.statistics.sample_sizes import LEAST_DUMPS
+from tracehouse.warehouse.statistics.arrays import Floats, Ints
+from tracehouse.warehouse.statistics.mann_whitney import exact_null_table
+from tracehouse.warehouse.statistics.runs import find_starts
+from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
 
 MOST_DUMPS = 200  # considered
 _MOST_EXACT = 30

@@ -85,5 +85,5 @@ def new_stores_are_copies():
     from tests.support.store_template import copy_template
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("warehouse.engine.writer._build", copy_template)
+        patched.setattr("tracehouse.warehouse.engine.writer._build", copy_template)
         yield

@@ -21,19 +21,19 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from cli.serve.access.tokens import TokenScope, create_token
-from cli.serve.answers.fleet_metrics import FleetMetrics
-from cli.serve.http.endpoints import Endpoint
-from cli.serve.http.routes import list_routes
-from queries.report.settings import Settings
-from queries.report.stored_nights import LastNight, NightKey, read_night
 from tests.support.documents import ROOT
 from tests.support.nightly_farm import nightly_store
 from tests.support.reports import report
 from tests.support.service import serving
 from tests.support.service_process import ServiceProcess
 from tests.support.waiting import until
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.cli.serve.access.tokens import TokenScope, create_token
+from tracehouse.cli.serve.answers.fleet_metrics import FleetMetrics
+from tracehouse.cli.serve.http.endpoints import Endpoint
+from tracehouse.cli.serve.http.routes import list_routes
+from tracehouse.queries.report.settings import Settings
+from tracehouse.queries.report.stored_nights import LastNight, NightKey, read_night
 
 DEPLOY = ROOT / "deploy"
 PROMETHEUS, GRAFANA = DEPLOY / "prometheus", DEPLOY / "grafana"

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli.main import main
 from tests.support.corpus import CORPUS, FARM
 from tests.support.cross_section import cross_section
 from tests.support.documents import DOCUMENTS, ROOT, Block, Command, blocks, commands, unlike_table
 from tests.support.etrecord_builder import MODELS
+from tracehouse.cli.main import main
 
 # The files that the documents speak of.
 FILES = {

@@ -7,19 +7,36 @@ from pathlib import Path
 
 from typer.main import get_command
 
-from cli.app import app
-from ingest.manifest.models import Manifest
-from queries import inspector
-from queries.inspector import Inspector
+import tracehouse
 from tests.support.documents import DOCUMENTS, ROOT, anchors, links
 from tests.tools.site.reference import commands_page, queries_page, schema_page
-from warehouse.catalogue.queries import list_queries
-from warehouse.catalogue.views import load_views
-from warehouse.engine.tables import TABLES
+from tracehouse import Inspector
+from tracehouse.cli.app import app
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.warehouse.catalogue.queries import list_queries
+from tracehouse.warehouse.catalogue.views import load_views
+from tracehouse.warehouse.engine.tables import TABLES
 
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in DOCUMENTS}
 COMMANDS = set(get_command(app).commands)  # type: ignore[attr-defined]
 QUERIES = {*list_queries()}
+# Of ExecuTorch's devtools/inspector.
+INSPECTOR_NAMES = (
+    "DebugHandle",
+    "Event",
+    "EventBlock",
+    "Inspector",
+    "IntermediateOutputMapping",
+    "L1Comparator",
+    "MSEComparator",
+    "NumericalComparatorBase",
+    "PerfData",
+    "SNRComparator",
+    "TimeScale",
+    "compare_results",
+    "parse_vgf_neural_statistics_delegate_metadata",
+    "parse_vgf_neural_statistics_metadata",
+)
 # Of ExecuTorch's profiler/parse_profiler_results.py; other functions there are steps of these.
 PROFILER_FUNCTIONS = (
     "deserialize_profile_results",
@@ -50,7 +67,8 @@ def test_questions_page_has_a_line_about_every_query() -> None:
 def test_migration_page_names_all_that_a_script_may_have_used() -> None:
     text = TEXTS["docs/migration.md"]
     methods = [name for name in vars(Inspector) if not name.startswith("_")]
-    for name in (*inspector.__all__, *methods, *PROFILER_FUNCTIONS):
+    assert set(INSPECTOR_NAMES) <= set(tracehouse.__all__)
+    for name in (*INSPECTOR_NAMES, *methods, *PROFILER_FUNCTIONS):
         assert re.search(rf"\b{name}\b", text), name
 
 
@@ -132,3 +150,9 @@ def leads_somewhere(path: Path, link: str) -> bool:
     if file.startswith("/") or not target.exists():
         return False
     return not anchor or anchor in set(anchors(target.read_text(encoding="utf-8")))
+
+
+def test_documents_import_public_names_and_no_modules() -> None:
+    for name, text in TEXTS.items():
+        imported = set(re.findall(r"^(?:from|import) (tracehouse[\w.]*)", text, re.MULTILINE))
+        assert imported <= {"tracehouse"}, name

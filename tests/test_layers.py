@@ -22,8 +22,7 @@ PACKAGES = {
 # What a room may import of its own package: a folder, or a module beside the folders. Rooms stand
 # below those that import them; what none imports comes last.
 ROOMS = {
-    "ingest.lazy": set(),
-    "ingest": {"lazy"},
+    "ingest": set(),
     "ingest.errors": set(),
     "ingest.allowance": set(),
     "ingest.batching": set(),
@@ -53,7 +52,7 @@ ROOMS = {
         "strict_json",
     },
     "ingest.remote": {"errors"},
-    "ingest.tracer": {"durable", "errors", "etdump", "lazy", "remote"},
+    "ingest.tracer": {"durable", "errors", "etdump", "remote"},
     "ingest.recording": {"errors", "manifest", "sources"},
     "ingest.sample": {"errors"},
     "ingest.simulation": {"errors", "etdump", "signatures", "sources", "tracer"},
@@ -160,15 +159,14 @@ OTHERS = {
 COMPUTED = "a computed name"
 # "path/of/module.py imports name": reason
 EXCEPTIONS = {
-    "ingest/__init__.py imports ingest.decode": "what users import, made on first use",
-    "warehouse/__init__.py imports warehouse.store": "what users import, made on first use",
-    "warehouse/__init__.py imports warehouse.inbox.inbox": "likewise",
-    f"ingest/lazy.py imports {COMPUTED}": "what packages name, each when it is asked for",
+    f"tracehouse/__init__.py imports {COMPUTED}": "the public names, each when it is asked for",
     f"cli/app.py imports {COMPUTED}": "its commands, each when it is asked for",
     f"queries/numeric_gap/reference_run.py imports {COMPUTED}": "modules of executorch.devtools",
     f"queries/inspector/optional_modules.py imports {COMPUTED}": "pandas, torch and so on, at need",
 }
 
+# In the repository they stand beside the package that they are parts of, which links to them.
+PARTS = PACKAGES.keys() - {"tracehouse"}
 MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
 
@@ -185,10 +183,22 @@ def forbidden_imports(path: Path) -> set[str]:
     rooms = {room, *(f"{package}.{name}".rstrip(".") for name in ROOMS[room])}
     return {
         f"{module} imports {name}"
-        for name in imported_names(path.read_text(encoding="utf-8"))
+        for name in map(in_repository, imported_names(path.read_text(encoding="utf-8")))
         if (top := name.partition(".")[0]) not in others
         and not (top == package and room_of(name) in rooms)
     }
+
+
+def test_parts_are_imported_as_parts_of_tracehouse() -> None:
+    """As `ingest`, a part would be a second copy, with other classes and caches."""
+    wrong = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for folder in (*PACKAGES, "action", "deploy", "docs", "tests")
+        for path in (ROOT / folder).rglob("*.py")
+        for name in map(in_repository, imported_names(path.read_text(encoding="utf-8")))
+        if name.startswith("`")
+    }
+    assert wrong == set()
 
 
 def test_every_room_has_its_line_in_the_table() -> None:
@@ -220,6 +230,14 @@ def test_walk_sees_every_kind_of_import() -> None:
     )
     expected = [".", COMPUTED, "a.b", "c", "d.e", "i", "j", "k.l"]
     assert sorted(imported_names(text)) == expected
+
+
+def in_repository(name: str) -> str:
+    """An imported name as the path of its file says it, without `tracehouse.` if that is a link."""
+    part = name.removeprefix("tracehouse.")
+    if part.partition(".")[0] not in PARTS:
+        return name
+    return part if part != name else f"`{name}` without `tracehouse.`"
 
 
 def room_of(module: str) -> str:

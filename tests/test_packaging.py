@@ -8,11 +8,11 @@ import shutil
 import subprocess
 import tomllib
 
-from cli.listing import EXAMPLES
-from cli.serve.http.running import BACKLOG
-from cli.serve.http.signals import ENDING_SECONDS
 from tests.support.documents import ROOT
 from tests.test_wheel import PACKAGES
+from tracehouse.cli.listing import EXAMPLES
+from tracehouse.cli.serve.http.running import BACKLOG
+from tracehouse.cli.serve.http.signals import ENDING_SECONDS
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 DEPLOY = ROOT / "deploy"

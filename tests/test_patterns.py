@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ingest.producers import shipped_producers
 from tests.support.documents import ROOT
+from tracehouse.ingest.producers import shipped_producers
 
 PACKAGES = ("ingest", "warehouse", "queries", "cli", "tracehouse", "action")
 _FUNCTIONS = ("compile", "match", "fullmatch", "search", "sub", "split", "findall", "finditer")
@@ -167,7 +167,7 @@ def _uses() -> Iterator[Use]:
         path = ROOT / Path(*module.split(".")).with_suffix(".py")
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for name in names:
-            pattern = getattr(import_module(module), name, None)
+            pattern = getattr(import_module(f"tracehouse.{module}"), name, None)
             holder = "re" if pattern is None else name
             if pattern is None:
                 pattern = re.compile(name.replace("{{}}", "{3}").replace("{}", "name"))

@@ -19,9 +19,9 @@ import typer.core
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from warehouse.engine import log_sum
-from warehouse.engine.connection import open_writer, use_database
-from warehouse.engine.store_file import HEADERS_BYTES, log_of
+from tracehouse.warehouse.engine import log_sum
+from tracehouse.warehouse.engine.connection import open_writer, use_database
+from tracehouse.warehouse.engine.store_file import HEADERS_BYTES, log_of
 
 PACKAGES = ("ingest", "warehouse", "queries", "cli", "tracehouse")
 TUPLE_METHODS = {"_asdict", "_fields", "_make", "_replace"}  # public, of named tuples

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from warehouse import Warehouse
-from warehouse.engine.tables import SQL_TYPES, TABLES
+from tracehouse import Warehouse
+from tracehouse.warehouse.engine.tables import SQL_TYPES, TABLES
 
 
 @pytest.fixture(scope="module")

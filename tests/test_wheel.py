@@ -14,13 +14,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.corpus import CORPUS
+from tests.support.decoys import run_beside_decoys
 from tests.tools.distribution import build
 
 ROOT = Path(__file__).parents[1]
 VERSION = "1.2.3.dev4+gabcdef0"
 PACKAGES = ("ingest", "warehouse", "queries", "cli", "sql", "tracehouse")
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.system
 
 
 def build_wheel(folder: Path) -> Path:
@@ -30,7 +31,8 @@ def build_wheel(folder: Path) -> Path:
         shutil.copy(ROOT / name, source)
     shutil.copytree(ROOT / "docs", source / "docs")
     for name in PACKAGES:
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=ignored)
     _, wheel = build(source, folder / "dist", version=VERSION, seconds=1_800_000_000)
     return wheel
 
@@ -61,7 +63,7 @@ def run(*command: str | Path) -> str:
 
 def test_wheel_holds_every_module_and_sql_file(wheel: Path) -> None:
     wanted = {
-        str(path.relative_to(ROOT))
+        f"tracehouse/{path.relative_to(ROOT)}".replace("tracehouse/tracehouse/", "tracehouse/")
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
         if path.is_file() and path.suffix not in {".pyc", ".md"}
@@ -78,8 +80,20 @@ def test_equal_trees_make_equal_wheels(wheel: Path, tmp_path: Path) -> None:
 
 
 def test_installed_command_is_the_wheel_s(bin_: Path) -> None:
-    place = run(bin_ / "python", "-c", "import cli; print(cli.__file__)")
+    place = run(bin_ / "python", "-c", "import tracehouse; print(tracehouse.__file__)")
     assert place.startswith(str(bin_.parent))
+
+
+def test_only_tracehouse_is_added_to_an_environment(bin_: Path) -> None:
+    (packages,) = bin_.parent.glob("lib/python3*/site-packages")
+    found = {path.name for path in packages.iterdir()} - {"borrowed.pth"}
+    assert found == {"tracehouse", f"tracehouse-{VERSION}.dist-info"}
+
+
+def test_wheel_is_imported_beside_folders_of_the_same_names(bin_: Path, tmp_path: Path) -> None:
+    done = run_beside_decoys(bin_ / "python", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[-1].startswith(str(bin_.parent))
 
 
 def test_installed_command_has_help_and_version(bin_: Path) -> None:

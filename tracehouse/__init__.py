@@ -1,59 +1,195 @@
-"""The public names of tracehouse in one place, each imported on first use."""
+"""The public names of tracehouse, each imported on first use.
+
+The folders ``ingest``, ``warehouse``, ``queries``, ``cli`` and ``sql`` of the repository are parts
+of this package, through links, so that an installation takes a single name of its environment.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ingest.lazy import lazy_attributes
-
 if TYPE_CHECKING:
-    from ingest.decode import DecodedBatch, decode_dumps, stream_dump
-    from ingest.dump import Dump
-    from ingest.errors import IngestError, ServiceError
-    from ingest.manifest.models import Manifest
-    from ingest.remote.uploading import OutgoingDump, Receipt
-    from ingest.tracer import ETDumpWriter, FolderSink, StreamingTracer, UploadSink
-    from queries.inspector import Inspector
+    from tracehouse.cli.main import main
     from tracehouse.client import AsyncClient, Client
-    from warehouse.errors import QueryError, WarehouseError
-    from warehouse.inbox.inbox import Inbox
-    from warehouse.store import Warehouse
+    from tracehouse.ingest.decode import DecodedBatch, decode_dumps, stream_dump
+    from tracehouse.ingest.dump import Dump
+    from tracehouse.ingest.errors import (
+        AllocatorError,
+        DumpError,
+        EntryError,
+        FilterError,
+        IngestError,
+        NoBlockError,
+        ServiceError,
+        SinkError,
+        TracerError,
+        UnwritableError,
+    )
+    from tracehouse.ingest.manifest.models import Manifest
+    from tracehouse.ingest.remote.uploading import OutgoingDump, Receipt
+    from tracehouse.ingest.tracer.event_tracer import (
+        DebugLevel,
+        DelegateOutputFilter,
+        EventTracer,
+        ProfilingLevel,
+        Tensor,
+    )
+    from tracehouse.ingest.tracer.streaming import FolderSink, StreamingTracer
+    from tracehouse.ingest.tracer.uploading import UploadSink
+    from tracehouse.ingest.tracer.writer import ETDumpWriter
+    from tracehouse.queries.inspector.blocks import EventBlock
+    from tracehouse.queries.inspector.comparators import (
+        DebugHandle,
+        IntermediateOutputMapping,
+        L1Comparator,
+        MSEComparator,
+        NumericalComparatorBase,
+        SNRComparator,
+    )
+    from tracehouse.queries.inspector.drop_in import Inspector, TimeScale
+    from tracehouse.queries.inspector.events import Event, PerfData
+    from tracehouse.queries.inspector.results import compare_results
+    from tracehouse.queries.inspector.vgf_neural_statistics import (
+        parse_vgf_neural_statistics_delegate_metadata,
+        parse_vgf_neural_statistics_metadata,
+    )
+    from tracehouse.queries.profiler_blob.blocks import build_profiler_blocks
+    from tracehouse.queries.profiler_blob.drop_in import deserialize_profile_results
+    from tracehouse.queries.profiler_blob.tables import titled_tables
+    from tracehouse.queries.profiler_blob.time_scales import ProfilerTimeScale
+    from tracehouse.warehouse.errors import QueryError, WarehouseError
+    from tracehouse.warehouse.inbox.inbox import Inbox
+    from tracehouse.warehouse.spark.answers import SparkLake
+    from tracehouse.warehouse.spark.ingest import LakeIngester
+    from tracehouse.warehouse.spark.source import EtdumpSource
+    from tracehouse.warehouse.spark.tasks import SparkTasks
+    from tracehouse.warehouse.store import Warehouse
 
 __all__ = [
+    "AllocatorError",
     "AsyncClient",
     "Client",
+    "DebugHandle",
+    "DebugLevel",
     "DecodedBatch",
+    "DelegateOutputFilter",
     "Dump",
+    "DumpError",
     "ETDumpWriter",
+    "EntryError",
+    "EtdumpSource",
+    "Event",
+    "EventBlock",
+    "EventTracer",
+    "FilterError",
     "FolderSink",
     "Inbox",
     "IngestError",
     "Inspector",
+    "IntermediateOutputMapping",
+    "L1Comparator",
+    "LakeIngester",
+    "MSEComparator",
     "Manifest",
+    "NoBlockError",
+    "NumericalComparatorBase",
     "OutgoingDump",
+    "PerfData",
+    "ProfilerTimeScale",
+    "ProfilingLevel",
     "QueryError",
     "Receipt",
+    "SNRComparator",
     "ServiceError",
+    "SinkError",
+    "SparkLake",
+    "SparkTasks",
     "StreamingTracer",
+    "Tensor",
+    "TimeScale",
+    "TracerError",
+    "UnwritableError",
     "UploadSink",
     "Warehouse",
     "WarehouseError",
+    "build_profiler_blocks",
+    "compare_results",
     "decode_dumps",
+    "deserialize_profile_results",
+    "main",
+    "parse_vgf_neural_statistics_delegate_metadata",
+    "parse_vgf_neural_statistics_metadata",
     "stream_dump",
+    "titled_tables",
 ]
 
-_NAMES = {
-    "ingest": ("DecodedBatch", "decode_dumps", "stream_dump"),
+_HOMES = {
+    "cli.main": ("main",),
+    "client": ("AsyncClient", "Client"),
+    "ingest.decode": ("DecodedBatch", "decode_dumps", "stream_dump"),
     "ingest.dump": ("Dump",),
-    "ingest.errors": ("IngestError", "ServiceError"),
+    "ingest.errors": (
+        "AllocatorError",
+        "DumpError",
+        "EntryError",
+        "FilterError",
+        "IngestError",
+        "NoBlockError",
+        "ServiceError",
+        "SinkError",
+        "TracerError",
+        "UnwritableError",
+    ),
     "ingest.manifest.models": ("Manifest",),
     "ingest.remote.uploading": ("OutgoingDump", "Receipt"),
-    "ingest.tracer": ("ETDumpWriter", "FolderSink", "StreamingTracer", "UploadSink"),
-    "queries.inspector": ("Inspector",),
-    "tracehouse.client": ("AsyncClient", "Client"),
-    "warehouse": ("Inbox", "Warehouse"),
+    "ingest.tracer.event_tracer": (
+        "DebugLevel",
+        "DelegateOutputFilter",
+        "EventTracer",
+        "ProfilingLevel",
+        "Tensor",
+    ),
+    "ingest.tracer.streaming": ("FolderSink", "StreamingTracer"),
+    "ingest.tracer.uploading": ("UploadSink",),
+    "ingest.tracer.writer": ("ETDumpWriter",),
+    "queries.inspector.blocks": ("EventBlock",),
+    "queries.inspector.comparators": (
+        "DebugHandle",
+        "IntermediateOutputMapping",
+        "L1Comparator",
+        "MSEComparator",
+        "NumericalComparatorBase",
+        "SNRComparator",
+    ),
+    "queries.inspector.drop_in": ("Inspector", "TimeScale"),
+    "queries.inspector.events": ("Event", "PerfData"),
+    "queries.inspector.results": ("compare_results",),
+    "queries.inspector.vgf_neural_statistics": (
+        "parse_vgf_neural_statistics_delegate_metadata",
+        "parse_vgf_neural_statistics_metadata",
+    ),
+    "queries.profiler_blob.blocks": ("build_profiler_blocks",),
+    "queries.profiler_blob.drop_in": ("deserialize_profile_results",),
+    "queries.profiler_blob.tables": ("titled_tables",),
+    "queries.profiler_blob.time_scales": ("ProfilerTimeScale",),
     "warehouse.errors": ("QueryError", "WarehouseError"),
+    "warehouse.inbox.inbox": ("Inbox",),
+    "warehouse.spark.answers": ("SparkLake",),
+    "warehouse.spark.ingest": ("LakeIngester",),
+    "warehouse.spark.source": ("EtdumpSource",),
+    "warehouse.spark.tasks": ("SparkTasks",),
+    "warehouse.store": ("Warehouse",),
 }
-__getattr__ = lazy_attributes(
-    __name__, {name: home for home, names in _NAMES.items() for name in names}
-)
+_MODULES = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name: `tracehouse --help` must not wait for numpy, pyarrow and DuckDB.
+
+    Raises:
+        AttributeError: The name is not public.
+    """
+    if name not in _MODULES:
+        raise AttributeError(f"module 'tracehouse' has no attribute '{name}'")
+    return getattr(import_module(f"tracehouse.{_MODULES[name]}"), name)

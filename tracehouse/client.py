@@ -9,16 +9,16 @@ from functools import partial, wraps
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from cli.remote.questions import RemoteStore
-from ingest.batching import batches
-from ingest.errors import ServiceError
-from ingest.remote.connection import ServiceConnection
-from ingest.remote.uploading import MOST_DUMPS, DumpUploader, OutgoingDump, Receipt
+from tracehouse.cli.remote.questions import RemoteStore
+from tracehouse.ingest.batching import batches
+from tracehouse.ingest.errors import ServiceError
+from tracehouse.ingest.remote.connection import ServiceConnection
+from tracehouse.ingest.remote.uploading import MOST_DUMPS, DumpUploader, OutgoingDump, Receipt
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from queries.report.forms import Form
+    from tracehouse.queries.report.forms import Form
 
 RETRY_SECONDS = 60.0
 CONNECTIONS = 4

@@ -11,23 +11,23 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from warehouse.archive.archive import Archive
-from warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
-from warehouse.engine.long_values import stored_long_values
-from warehouse.engine.memory_limit import APPENDING, MemoryLimit
-from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER
-from warehouse.errors import FullDiskError, StoreError, WarehouseError, write_error
-from warehouse.inbox.known_dumps import KnownDumps
-from warehouse.inbox.log import find_logs
-from warehouse.inbox.refusals import RefusalQueue, read_conflicts
-from warehouse.opening.read import errors_while_open, open_snapshot
-from warehouse.opening.snapshots import Publisher
-from warehouse.readers import ReaderPool
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
+from tracehouse.warehouse.engine.long_values import stored_long_values
+from tracehouse.warehouse.engine.memory_limit import APPENDING, MemoryLimit
+from tracehouse.warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER
+from tracehouse.warehouse.errors import FullDiskError, StoreError, WarehouseError, write_error
+from tracehouse.warehouse.inbox.known_dumps import KnownDumps
+from tracehouse.warehouse.inbox.log import find_logs
+from tracehouse.warehouse.inbox.refusals import RefusalQueue, read_conflicts
+from tracehouse.warehouse.opening.read import errors_while_open, open_snapshot
+from tracehouse.warehouse.opening.snapshots import Publisher
+from tracehouse.warehouse.readers import ReaderPool
 
 if TYPE_CHECKING:
-    from warehouse.load.summary import IngestProgress, IngestSummary
-    from warehouse.store import Warehouse
-    from warehouse.upkeep.compact import CompactionResult
+    from tracehouse.warehouse.load.summary import IngestProgress, IngestSummary
+    from tracehouse.warehouse.store import Warehouse
+    from tracehouse.warehouse.upkeep.compact import CompactionResult
 
 BATCH_BYTES = 128 << 20  # of waiting dumps that are indexed immediately
 

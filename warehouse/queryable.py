@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warehouse.catalogue.queries import Query
+    from tracehouse.warehouse.catalogue.queries import Query
 
 
 class Queryable(Protocol):

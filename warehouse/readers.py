@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from warehouse.errors import StoreError
-from warehouse.opening.read import open_snapshot
-from warehouse.store import Warehouse
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.opening.read import open_snapshot
+from tracehouse.warehouse.store import Warehouse
 
 
 class ReaderPool:

@@ -13,42 +13,42 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from warehouse import DEFAULT_PATH
-from warehouse.catalogue.answers import stream_answer
-from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.queries import Query, find_query
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.catalogue.views import load_views
-from warehouse.engine.connection import reading
-from warehouse.engine.deadlines import within
-from warehouse.engine.log_sum import delete_log_sum
-from warehouse.engine.statements import answer_statement
-from warehouse.engine.store_connections import StoreConnections
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.engine.views import comment_views
-from warehouse.engine.writer import Writer
-from warehouse.errors import StatementError, StoreError
-from warehouse.opening.read import (
+from tracehouse.warehouse import DEFAULT_PATH
+from tracehouse.warehouse.catalogue.answers import stream_answer
+from tracehouse.warehouse.catalogue.dialect import duckdb_text
+from tracehouse.warehouse.catalogue.queries import Query, find_query
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.catalogue.views import load_views
+from tracehouse.warehouse.engine.connection import reading
+from tracehouse.warehouse.engine.deadlines import within
+from tracehouse.warehouse.engine.log_sum import delete_log_sum
+from tracehouse.warehouse.engine.statements import answer_statement
+from tracehouse.warehouse.engine.store_connections import StoreConnections
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.engine.views import comment_views
+from tracehouse.warehouse.engine.writer import Writer
+from tracehouse.warehouse.errors import StatementError, StoreError
+from tracehouse.warehouse.opening.read import (
     NO_STORE,
     OpenedStore,
     errors_while_open,
     open_to_read,
     store_exists,
 )
-from warehouse.opening.snapshots import KEPT, Snapshot, publish_snapshot
+from tracehouse.warehouse.opening.snapshots import KEPT, Snapshot, publish_snapshot
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-    from ingest.dump import Dump, Refusal
-    from ingest.found_dumps import AnyPath, FoundDumps
-    from warehouse.lake.exporting import ExportProgress, ExportSummary
-    from warehouse.load.children import DecodingChildren
-    from warehouse.load.stored_dumps import StoredDumps
-    from warehouse.load.summary import IngestProgress, IngestSummary
-    from warehouse.upkeep.compact import CompactionResult
-    from warehouse.upkeep.nights import JudgedNight
+    from tracehouse.ingest.dump import Dump, Refusal
+    from tracehouse.ingest.found_dumps import AnyPath, FoundDumps
+    from tracehouse.warehouse.lake.exporting import ExportProgress, ExportSummary
+    from tracehouse.warehouse.load.children import DecodingChildren
+    from tracehouse.warehouse.load.stored_dumps import StoredDumps
+    from tracehouse.warehouse.load.summary import IngestProgress, IngestSummary
+    from tracehouse.warehouse.upkeep.compact import CompactionResult
+    from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 _BATCH_ROWS = 100_000
 
@@ -111,7 +111,7 @@ class Warehouse:
         if read_only:
             return cls(store, _with_lake(store, open_to_read(store, wait=wait), lake))
         # Readers need not wait for the import of the archive.
-        from warehouse.opening.write import open_to_write
+        from tracehouse.warehouse.opening.write import open_to_write
 
         opened = open_to_write(
             store, create=create, is_shared=is_shared, is_patient=is_patient, wait=wait
@@ -130,8 +130,8 @@ class Warehouse:
         Raises:
             LakeError: The lake does not exist, cannot be read, or is empty.
         """
-        from warehouse.lake.connections import LakeConnections
-        from warehouse.lake.place import Lake
+        from tracehouse.warehouse.lake.connections import LakeConnections
+        from tracehouse.warehouse.lake.place import Lake
 
         lake = Lake(uri)
         return cls(Path(lake.name), OpenedStore(LakeConnections(lake), None))
@@ -174,11 +174,11 @@ class Warehouse:
                 opened to be read, or was deleted or replaced meanwhile.
         """
         # Readers need not wait half a second for these imports.
-        from ingest.found_dumps import FoundDumps, find_dumps
-        from warehouse.archive.archive import Archive
-        from warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
-        from warehouse.load.pipeline import ingest_dumps
-        from warehouse.opening.write import writing
+        from tracehouse.ingest.found_dumps import FoundDumps, find_dumps
+        from tracehouse.warehouse.archive.archive import Archive
+        from tracehouse.warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
+        from tracehouse.warehouse.load.pipeline import ingest_dumps
+        from tracehouse.warehouse.opening.write import writing
 
         start = time.perf_counter()
         found = find_dumps(dumps, manifest=manifest, layout=layout, etrecord=etrecord)
@@ -210,8 +210,8 @@ class Warehouse:
         Raises:
             StoreError: A batch cannot be written; it stays in the inbox with all later ones.
         """
-        from warehouse.inbox.drain import drain_inbox
-        from warehouse.opening.write import writing
+        from tracehouse.warehouse.inbox.drain import drain_inbox
+        from tracehouse.warehouse.opening.write import writing
 
         start = time.perf_counter()
         with writing(self._require_writer(), self._path, progress) as report:
@@ -223,7 +223,7 @@ class Warehouse:
     def children(self) -> DecodingChildren:
         """Processes that decode what others sent, until the store is closed."""
         if self._children is None:
-            from warehouse.load import children
+            from tracehouse.warehouse.load import children
 
             self._children = children.DecodingChildren()
         return self._children
@@ -240,9 +240,9 @@ class Warehouse:
         Raises:
             StoreError: The store cannot be written, or was opened to be read.
         """
-        from warehouse.archive.archive import Archive
-        from warehouse.load.loader import Loader
-        from warehouse.opening.write import writing
+        from tracehouse.warehouse.archive.archive import Archive
+        from tracehouse.warehouse.load.loader import Loader
+        from tracehouse.warehouse.opening.write import writing
 
         with writing(self._require_writer(), self._path, None):
             loader = Loader(self.writing, Archive(self._path))
@@ -281,7 +281,7 @@ class Warehouse:
         Raises:
             StoreError: The copy differs, the disk is full, or the store was opened to be read.
         """
-        from warehouse.upkeep.compact import clear_compaction_request, replace_file
+        from tracehouse.warehouse.upkeep.compact import clear_compaction_request, replace_file
 
         snapshot, file = self.snapshot(), self._require_writer().file
         with errors_while_open(self._path, self._path / FILE_NAME):
@@ -309,7 +309,7 @@ class Warehouse:
             StoreError: The disk still fails, or the store was opened to be read.
             DamagedStoreError: The file is damaged or gone, and an archive exists.
         """
-        from warehouse.opening.write import catch_up
+        from tracehouse.warehouse.opening.write import catch_up
 
         with errors_while_open(self._path, self._path / FILE_NAME):
             if not self._require_writer().is_usable():
@@ -353,9 +353,9 @@ class Warehouse:
         Raises:
             LakeError: The lake cannot be read or written.
         """
-        from warehouse.lake.exporting import export_store
-        from warehouse.lake.place import Lake
-        from warehouse.lake.store_with_lake import StoreWithLake
+        from tracehouse.warehouse.lake.exporting import export_store
+        from tracehouse.warehouse.lake.place import Lake
+        from tracehouse.warehouse.lake.store_with_lake import StoreWithLake
 
         lake = Lake(uri)
         lake.begin()
@@ -379,7 +379,7 @@ class Warehouse:
             StoreError: The store cannot be written, or was opened to be read.
             QueryError: The state does not exist.
         """
-        from warehouse.upkeep.decide import decide_group
+        from tracehouse.warehouse.upkeep.decide import decide_group
 
         decide_group(self.writing, self._path, group_id, state=state, reason=reason, user=user)
 
@@ -396,8 +396,8 @@ class Warehouse:
             StoreError: The store cannot be written, or was opened to be read.
             QueryError: The store has no dump with these points.
         """
-        from warehouse.point import Point
-        from warehouse.upkeep.decide import write_note
+        from tracehouse.warehouse.point import Point
+        from tracehouse.warehouse.upkeep.decide import write_note
 
         return write_note(self.writing, self._path, Point(**point), text, user=user)
 
@@ -408,7 +408,7 @@ class Warehouse:
             StoreError: The store cannot be written, or was opened to be read.
             QueryError: The store has no such note.
         """
-        from warehouse.upkeep.decide import withdraw_note
+        from tracehouse.warehouse.upkeep.decide import withdraw_note
 
         withdraw_note(self.writing, self._path, note_id, user=user)
 
@@ -418,7 +418,7 @@ class Warehouse:
         Raises:
             StoreError: The store cannot be written, or was opened to be read.
         """
-        from warehouse.upkeep.nights import keep_night
+        from tracehouse.warehouse.upkeep.nights import keep_night
 
         keep_night(self.writing, self._path, night)
 
@@ -457,7 +457,7 @@ class Warehouse:
 
         query = find_query(name) if isinstance(name, str) else name
         if query.is_computed:
-            from warehouse.regressions.computed import answer_computed
+            from tracehouse.warehouse.regressions.computed import answer_computed
 
             yield answer_computed(self, query, params).to_reader()
             return
@@ -543,9 +543,9 @@ class Warehouse:
             graph: Name of the graph, as in the table graph_nodes; by default the program in the
                 edge dialect. ``GRAPH/METHOD`` names another method than forward.
         """
-        from ingest.etrecord.names import EDGE_PROGRAM
-        from warehouse.archive.archive import Archive
-        from warehouse.programs import exported_programs as programs
+        from tracehouse.ingest.etrecord.names import EDGE_PROGRAM
+        from tracehouse.warehouse.archive.archive import Archive
+        from tracehouse.warehouse.programs import exported_programs as programs
 
         wanted = graph or EDGE_PROGRAM
         with errors_while_open(self._path, self._answering.file):
@@ -586,7 +586,7 @@ class Warehouse:
 
     @property
     def writing(self) -> duckdb.DuckDBPyConnection:
-        """The connection that writes, for the functions of warehouse.upkeep.
+        """The connection that writes, for the functions of tracehouse.warehouse.upkeep.
 
         Raises:
             StoreError: The store was opened to be read.
@@ -598,7 +598,7 @@ class Warehouse:
 
         StoreError is raised if the store was opened to be read.
         """
-        from warehouse.load.stored_dumps import StoredDumps
+        from tracehouse.warehouse.load.stored_dumps import StoredDumps
 
         if self._stored is None:
             self._stored = StoredDumps(self.writing)
@@ -661,8 +661,8 @@ def _with_lake(
     """The store with the raw events of a lake, if given."""
     if lake is None:
         return opened
-    from warehouse.lake.place import Lake
-    from warehouse.lake.store_with_lake import StoreWithLake
+    from tracehouse.warehouse.lake.place import Lake
+    from tracehouse.warehouse.lake.store_with_lake import StoreWithLake
 
     try:
         answering = StoreWithLake(store, opened.answering.file, Lake(lake))

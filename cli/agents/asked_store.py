@@ -9,16 +9,16 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-from cli.remote.questions import RemoteStore
-from queries.answers import stream_answer
-from queries.report.settings import Settings, read_settings
-from warehouse.errors import QueryError
-from warehouse.store import Warehouse
+from tracehouse.cli.remote.questions import RemoteStore
+from tracehouse.queries.answers import stream_answer
+from tracehouse.queries.report.settings import Settings, read_settings
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.store import Warehouse
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cli.agents.pages import Answer
+    from tracehouse.cli.agents.pages import Answer
 
 Opened = AbstractContextManager[Warehouse | RemoteStore]
 
@@ -65,9 +65,9 @@ class AskedStore:
         Raises:
             QueryError: Both a head and a branch are given, or the store has no such build.
         """
-        from queries.report.forms import render
-        from queries.report.pairwise import compare_report
-        from queries.report.stored_nights import read_night
+        from tracehouse.queries.report.forms import render
+        from tracehouse.queries.report.pairwise import compare_report
+        from tracehouse.queries.report.stored_nights import read_night
 
         if head is not None and branch is not None:
             raise QueryError("branch: name either a head or a branch, not both")

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from queries.printable import json_text, printable, shorten
-from warehouse.errors import QueryError
+from tracehouse.queries.printable import json_text, printable, shorten
+from tracehouse.warehouse.errors import QueryError
 
 # A token of names and numbers has two bytes or more, so a page has at most 5,000 tokens.
 MOST_BYTES = 10_000

@@ -8,14 +8,14 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from warehouse.catalogue.header import Header, Parameter, parse_header
-from warehouse.catalogue.queries import list_headers
-from warehouse.catalogue.sql_files import read_sql_files
+from tracehouse.warehouse.catalogue.header import Header, Parameter, parse_header
+from tracehouse.warehouse.catalogue.queries import list_headers
+from tracehouse.warehouse.catalogue.sql_files import read_sql_files
 
 _SCHEME = "tracehouse://"
 # In a checkout, and where a wheel puts them.
 _FOLDERS = (
-    Path(__file__).parents[2] / "docs",
+    Path(__file__).resolve().parents[2] / "docs",
     Path(sys.prefix) / "share" / "doc" / "tracehouse",
 )
 

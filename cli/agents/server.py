@@ -36,13 +36,13 @@ from mcp_types import (
     ToolAnnotations,
 )
 
-from cli.agents.asked_store import AskedStore
-from cli.agents.pages import ROUNDING, error_page
-from cli.agents.resources import resources
-from cli.agents.tools import AgentTool, list_tools, shared_parameters
-from cli.errors import OutputError, UsageError
-from ingest.errors import IngestError
-from warehouse.errors import QueryError, WarehouseError
+from tracehouse.cli.agents.asked_store import AskedStore
+from tracehouse.cli.agents.pages import ROUNDING, error_page
+from tracehouse.cli.agents.resources import resources
+from tracehouse.cli.agents.tools import AgentTool, list_tools, shared_parameters
+from tracehouse.cli.errors import OutputError, UsageError
+from tracehouse.ingest.errors import IngestError
+from tracehouse.warehouse.errors import QueryError, WarehouseError
 
 Context = ServerRequestContext[Any]
 StoreOf = Callable[[Context], AskedStore]

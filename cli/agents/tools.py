@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from cli.agents.asked_store import AskedStore
-from cli.agents.pages import Answer, Cursor, table_answer, text_answer
-from cli.agents.resources import following
-from cli.files import dump_source
-from cli.parameter_schemas import parameter_schema
-from warehouse.catalogue.header import Header, Parameter
-from warehouse.catalogue.queries import list_headers
-from warehouse.errors import QueryError
+from tracehouse.cli.agents.asked_store import AskedStore
+from tracehouse.cli.agents.pages import Answer, Cursor, table_answer, text_answer
+from tracehouse.cli.agents.resources import following
+from tracehouse.cli.files import dump_source
+from tracehouse.cli.parameter_schemas import parameter_schema
+from tracehouse.warehouse.catalogue.header import Header, Parameter
+from tracehouse.warehouse.catalogue.queries import list_headers
+from tracehouse.warehouse.errors import QueryError
 
 _CURSOR = {"type": "string"}
 _BUILD = {"type": "string", "description": "A build; by default the last one."}
@@ -153,9 +153,9 @@ def _report(purpose: str, store: AskedStore, given: Arguments) -> Answer:
 
 
 def _inspect(_: AskedStore, given: Arguments) -> Answer:
-    from queries.event_blocks.build import read_event_blocks
-    from queries.event_blocks.table import event_block_table
-    from queries.event_blocks.time_scales import TimeScale
+    from tracehouse.queries.event_blocks.build import read_event_blocks
+    from tracehouse.queries.event_blocks.table import event_block_table
+    from tracehouse.queries.event_blocks.time_scales import TimeScale
 
     blocks = read_event_blocks(dump_source(given["file"]))
     table = event_block_table(blocks, TimeScale.MS, has_framework_events=False)

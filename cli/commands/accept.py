@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import as_usage_errors
-from cli.options import DEFAULT_STORE, Config, Head, Store, Wait
-from cli.output.streams import write_note
-from cli.upkeep.running import run_task
-from cli.upkeep.triage import Accept
+from tracehouse.cli.errors import as_usage_errors
+from tracehouse.cli.options import DEFAULT_STORE, Config, Head, Store, Wait
+from tracehouse.cli.output.streams import write_note
+from tracehouse.cli.upkeep.running import run_task
+from tracehouse.cli.upkeep.triage import Accept
 
 _Groups = Annotated[
     list[str] | None,

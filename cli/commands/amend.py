@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import as_usage_errors
-from cli.options import Dump, StoreOptions, Yes, parse_fields
-from cli.upkeep.running import run_task
-from cli.upkeep.tasks import Amend
+from tracehouse.cli.errors import as_usage_errors
+from tracehouse.cli.options import Dump, StoreOptions, Yes, parse_fields
+from tracehouse.cli.upkeep.running import run_task
+from tracehouse.cli.upkeep.tasks import Amend
 
 
 def amend(

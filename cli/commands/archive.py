@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.exit_codes import fail
-from cli.options import DEFAULT_STORE, Store, with_options
-from cli.output.options import OutputOptions
-from cli.output.output_file import standard_output_to
-from cli.output.streams import output_errors
-from warehouse.errors import StoreError
+from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.options import DEFAULT_STORE, Store, with_options
+from tracehouse.cli.output.options import OutputOptions
+from tracehouse.cli.output.output_file import standard_output_to
+from tracehouse.cli.output.streams import output_errors
+from tracehouse.warehouse.errors import StoreError
 
 if TYPE_CHECKING:
-    from warehouse.archive.verification import SegmentCheck
+    from tracehouse.warehouse.archive.verification import SegmentCheck
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -38,7 +38,7 @@ def get(file: _File, *, output: _Target = None, store: Store = DEFAULT_STORE) ->
     Raises:
         BadParameter: The bytes would go to a terminal.
     """
-    from warehouse.archive.retrieval import find_archived
+    from tracehouse.warehouse.archive.retrieval import find_archived
 
     entry = find_archived(store, file)
     if output is None and sys.stdout.isatty():
@@ -54,7 +54,7 @@ def verify(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
     """Read the whole archive and list damaged or missing parts; exits 1 if there are any."""
     import pyarrow as pa
 
-    from warehouse.archive.verification import SegmentCheck
+    from tracehouse.warehouse.archive.verification import SegmentCheck
 
     found = _verify(store)
     columns = list(zip(*found, strict=True)) or [()] * len(SegmentCheck._fields)
@@ -70,10 +70,10 @@ def _verify(store: Path) -> list[SegmentCheck]:
     Raises:
         StoreError: There is no store.
     """
-    from warehouse.archive.archive import Archive
-    from warehouse.archive.verification import indexed_segments, verify_archive
-    from warehouse.engine.store_file import FILE_NAME
-    from warehouse.opening.read import NO_STORE
+    from tracehouse.warehouse.archive.archive import Archive
+    from tracehouse.warehouse.archive.verification import indexed_segments, verify_archive
+    from tracehouse.warehouse.engine.store_file import FILE_NAME
+    from tracehouse.warehouse.opening.read import NO_STORE
 
     found = verify_archive(Archive(store), indexed_segments(store))
     if not found and not (store / FILE_NAME).exists():

@@ -11,11 +11,11 @@ import typer
 from typer.core import TyperCommand
 from typer.exceptions import TyperException
 
-from cli.exit_codes import ExitCode
-from cli.options import DEFAULT_STORE, Config, Head, Store, Wait
-from cli.output.streams import write_error, write_note
-from cli.stores import open_to_read
-from warehouse.errors import QueryError, WarehouseError
+from tracehouse.cli.exit_codes import ExitCode
+from tracehouse.cli.options import DEFAULT_STORE, Config, Head, Store, Wait
+from tracehouse.cli.output.streams import write_error, write_note
+from tracehouse.cli.stores import open_to_read
+from tracehouse.warehouse.errors import QueryError, WarehouseError
 
 if TYPE_CHECKING:
     from typer._click import Context
@@ -77,8 +77,8 @@ def bisect_step(
     Raises:
         Exit: With one of these statuses.
     """
-    from queries.report.bisect import find_commit, judge_step
-    from queries.report.settings import read_settings
+    from tracehouse.queries.report.bisect import find_commit, judge_step
+    from tracehouse.queries.report.settings import read_settings
 
     settings = read_settings(config)
     with open_to_read(store, wait=wait) as warehouse:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cli.options import StoreOptions
-from cli.upkeep.running import run_task
-from cli.upkeep.tasks import Compact
+from tracehouse.cli.options import StoreOptions
+from tracehouse.cli.upkeep.running import run_task
+from tracehouse.cli.upkeep.tasks import Compact
 
 
 def compact(options: StoreOptions) -> None:

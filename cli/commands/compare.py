@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import as_usage_errors
-from cli.exit_codes import fail
-from cli.options import LakeUri, StoreOptions, add_options, parameter_option
-from cli.output.compared_builds import write_comparison
-from cli.output.render import Format
-from cli.output.streams import write_lines, write_note
-from cli.stores import open_to_query
-from warehouse.catalogue.parameters import bind_parameters
-from warehouse.catalogue.queries import find_query
+from tracehouse.cli.errors import as_usage_errors
+from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.options import LakeUri, StoreOptions, add_options, parameter_option
+from tracehouse.cli.output.compared_builds import write_comparison
+from tracehouse.cli.output.render import Format
+from tracehouse.cli.output.streams import write_lines, write_note
+from tracehouse.cli.stores import open_to_query
+from tracehouse.warehouse.catalogue.parameters import bind_parameters
+from tracehouse.warehouse.catalogue.queries import find_query
 
 _QUERY = find_query("comparison")
 
@@ -37,8 +37,8 @@ def compare(
     """
     chosen = {name: value for name, value in params.items() if value not in (None, [])}
     given = {"base": base, "head": head, **chosen}
-    from queries.report.build_order import note_order
-    from queries.report.comparable import COLUMNS, find_obstacle, note_clocks
+    from tracehouse.queries.report.build_order import note_order
+    from tracehouse.queries.report.comparable import COLUMNS, find_obstacle, note_clocks
 
     with as_usage_errors():  # before a store is opened
         bind_parameters(_QUERY, given)

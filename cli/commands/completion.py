@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.output.streams import write_text
+from tracehouse.cli.output.streams import write_text
 
 
 class Shell(StrEnum):

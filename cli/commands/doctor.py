@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cli.options import DEFAULT_STORE, Store
-from cli.output.options import OutputOptions
+from tracehouse.cli.options import DEFAULT_STORE, Store
+from tracehouse.cli.output.options import OutputOptions
 
 
 def doctor(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
@@ -11,6 +11,6 @@ def doctor(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
 
     Each line's status is ok, missing (an optional package, or a store not yet created) or wrong.
     """
-    from cli.health import find_health
+    from tracehouse.cli.health import find_health
 
     options.write_rows(finding._asdict() for finding in find_health(store))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cli.exit_codes import fail
-from cli.options import StoreOptions
-from cli.output.ingest_report import errors_of, summary_row, write_notes, write_refusals
-from cli.stores import open_to_write
+from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.options import StoreOptions
+from tracehouse.cli.output.ingest_report import errors_of, summary_row, write_notes, write_refusals
+from tracehouse.cli.stores import open_to_write
 
 
 def drain(options: StoreOptions) -> None:
@@ -21,7 +21,7 @@ def drain(options: StoreOptions) -> None:
     is refused, and the others are loaded. If you trust the dump, extract it with 'tracehouse
     archive get SHA256' and ingest the file: 'tracehouse ingest' has no such limits.
     """
-    from cli.output.interrupt import interruptible_bar
+    from tracehouse.cli.output.interrupt import interruptible_bar
 
     with (
         open_to_write(options.store, wait=options.wait) as warehouse,

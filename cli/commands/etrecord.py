@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from cli.files import file_source
-from cli.options import with_options
-from cli.output.etrecord_report import write_etrecord
-from cli.output.options import OutputOptions
-from cli.output.render import Format
-from cli.output.streams import write_lines
-from warehouse.errors import QueryError, suggest
+from tracehouse.cli.files import file_source
+from tracehouse.cli.options import with_options
+from tracehouse.cli.output.etrecord_report import write_etrecord
+from tracehouse.cli.output.options import OutputOptions
+from tracehouse.cli.output.render import Format
+from tracehouse.cli.output.streams import write_lines
+from tracehouse.warehouse.errors import QueryError, suggest
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -39,7 +39,7 @@ def show(
 
     JSON has the same content as objects; the other formats have a row per node of the graphs.
     """
-    from ingest.etrecord.record import read_etrecord
+    from tracehouse.ingest.etrecord.record import read_etrecord
 
     record = read_etrecord(file_source(file))
     _check("method", method, [*record.debug_handles, *(key.method for key in record.programs)])
@@ -60,7 +60,7 @@ def diff(
 
     One row per part that one program has more of than the other; no rows if they are alike.
     """
-    from ingest.etrecord.differences import compare_programs
+    from tracehouse.ingest.etrecord.differences import compare_programs
 
     table = compare_programs(file_source(base), file_source(head))
     if options.format is Format.TABLE and not table.num_rows:

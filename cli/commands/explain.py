@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.files import file_source
-from cli.options import DEFAULT_STORE, Config, Head, LakeUri, Store, Wait
-from cli.output.elapsed import elapsed_line
-from cli.output.options import OutputFile
-from cli.output.output_file import standard_output_to
-from cli.output.streams import write_note, write_text
-from cli.stores import open_with_night, service_instead_of_store
-from queries.explain.forms import SUFFIXES, Form, render
+from tracehouse.cli.files import file_source
+from tracehouse.cli.options import DEFAULT_STORE, Config, Head, LakeUri, Store, Wait
+from tracehouse.cli.output.elapsed import elapsed_line
+from tracehouse.cli.output.options import OutputFile
+from tracehouse.cli.output.output_file import standard_output_to
+from tracehouse.cli.output.streams import write_note, write_text
+from tracehouse.cli.stores import open_with_night, service_instead_of_store
+from tracehouse.queries.explain.forms import SUFFIXES, Form, render
 
 if TYPE_CHECKING:
-    from queries.explain.content import ProgramChange
+    from tracehouse.queries.explain.content import ProgramChange
 
 _DOING = "explaining the alert"
 _Group = Annotated[
@@ -73,7 +73,7 @@ def explain(
                 "files are compared with a local store only; leave out --url and $TRACEHOUSE_URL",
                 param_hint="'--base-program'",
             )
-        from cli.remote.questions import RemoteStore
+        from tracehouse.cli.remote.questions import RemoteStore
 
         service.reject_settings(config)
         with service.connect(retry_seconds=wait) as connection, elapsed_line(_DOING):
@@ -81,8 +81,8 @@ def explain(
                 "/v1/explain", chosen, {"group": group, "head": head}
             )
     else:
-        from queries.explain.explanation import explain_group
-        from queries.report.settings import read_settings
+        from tracehouse.queries.explain.explanation import explain_group
+        from tracehouse.queries.report.settings import read_settings
 
         files = _compare_files(base_program, head_program)
         opened = open_with_night(store, head, read_settings(config), wait=wait, lake=lake)
@@ -99,7 +99,7 @@ def _compare_files(base: str | None, head: str | None) -> list[ProgramChange] | 
     """The differences of two program files; None without any."""
     if base is None or head is None:
         return None
-    from ingest.etrecord.differences import compare_programs
-    from queries.explain.programs import changes_of_files
+    from tracehouse.ingest.etrecord.differences import compare_programs
+    from tracehouse.queries.explain.programs import changes_of_files
 
     return changes_of_files(compare_programs(file_source(base), file_source(head)))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from cli.commands.export_trace import trace
-from cli.options import LakePlace, StoreOptions, with_options
-from cli.stores import open_to_read
+from tracehouse.cli.commands.export_trace import trace
+from tracehouse.cli.options import LakePlace, StoreOptions, with_options
+from tracehouse.cli.stores import open_to_read
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Write traces or a lake for other programs."
@@ -25,7 +25,7 @@ def lake(uri: LakePlace, *, options: StoreOptions) -> None:
     interrupted at any moment; the next one continues. Raw events that were dropped from the store
     stay in the lake.
     """
-    from cli.output.progress import progress_bar
+    from tracehouse.cli.output.progress import progress_bar
 
     with (
         progress_bar(unit="dumps") as progress,

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.errors import as_usage_errors
-from cli.files import dump_source, read_etrecord_of
-from cli.options import DEFAULT_STORE, Store, TextOption, add_options
-from cli.output.output_file import standard_output_to
-from cli.output.streams import write_note, write_text
-from cli.stores import open_to_read
+from tracehouse.cli.errors import as_usage_errors
+from tracehouse.cli.files import dump_source, read_etrecord_of
+from tracehouse.cli.options import DEFAULT_STORE, Store, TextOption, add_options
+from tracehouse.cli.output.output_file import standard_output_to
+from tracehouse.cli.output.streams import write_note, write_text
+from tracehouse.cli.stores import open_to_read
 
 if TYPE_CHECKING:
-    from ingest.sources.paths import Source
-    from queries.timeline.clocks import Clocks
-    from queries.timeline.dumps import TimedDump
-    from queries.timeline.slices import TimedRuns
+    from tracehouse.ingest.sources.paths import Source
+    from tracehouse.queries.timeline.clocks import Clocks
+    from tracehouse.queries.timeline.dumps import TimedDump
+    from tracehouse.queries.timeline.slices import TimedRuns
 
 
 class TraceFormat(StrEnum):
@@ -88,9 +88,9 @@ def trace(
     Raises:
         BadParameter: The trace would go to a terminal.
     """
-    from queries.event_blocks.time_scales import check_backends
-    from queries.timeline.clocks import parse_clocks
-    from queries.timeline.slices import timed_runs
+    from tracehouse.queries.event_blocks.time_scales import check_backends
+    from tracehouse.queries.timeline.clocks import parse_clocks
+    from tracehouse.queries.timeline.slices import timed_runs
 
     if output_file is None and sys.stdout.isatty():
         raise typer.BadParameter(
@@ -121,7 +121,7 @@ def _read_dumps(
     names: Sequence[str], store: Path, clocks: Clocks, more: Mapping[str, str | None]
 ) -> list[TimedDump]:
     """The dumps of these names; a number that is not a file is a dump_id of the store."""
-    from queries.timeline.dumps import stored_dump
+    from tracehouse.queries.timeline.dumps import stored_dump
 
     stored = {name for name in names if _is_number(name) and not Path(name).exists()}
     found = {
@@ -140,8 +140,8 @@ def _is_number(name: str) -> bool:
 
 
 def _read_file(dump: Source, etrecord: str | None, clocks: Clocks) -> TimedDump:
-    from queries.event_blocks.build import correlate
-    from queries.timeline.dumps import read_dump
+    from tracehouse.queries.event_blocks.build import correlate
+    from tracehouse.queries.timeline.dumps import read_dump
 
     record = read_etrecord_of(dump, etrecord)
     return read_dump(dump, correlate(record) if record else None, clocks)
@@ -156,7 +156,7 @@ def _format_for(file: Path | None) -> TraceFormat:
 
 def _rendered(shown: Sequence[TimedRuns], form: TraceFormat) -> Iterable[str]:
     """The trace in this format, in pieces."""
-    from queries.timeline import node_data, page, perfetto, stacks
+    from tracehouse.queries.timeline import node_data, page, perfetto, stacks
 
     match form:
         case TraceFormat.PERFETTO:

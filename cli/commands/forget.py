@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import as_usage_errors
-from cli.options import Dump, StoreOptions, Yes
-from cli.upkeep.running import run_task, write_rows
-from cli.upkeep.tasks import Forget
+from tracehouse.cli.errors import as_usage_errors
+from tracehouse.cli.options import Dump, StoreOptions, Yes
+from tracehouse.cli.upkeep.running import run_task, write_rows
+from tracehouse.cli.upkeep.tasks import Forget
 
 
 def forget(

@@ -9,18 +9,27 @@ from typing import Annotated
 
 import typer
 
-from cli.exit_codes import fail
-from cli.manifest_options import MANIFEST, find_dumps
-from cli.options import ETRECORD, KeepGoing, Layout, Paths, Quiet, Shared, StoreOptions, add_options
-from cli.output.ingest_report import (
+from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.manifest_options import MANIFEST, find_dumps
+from tracehouse.cli.options import (
+    ETRECORD,
+    KeepGoing,
+    Layout,
+    Paths,
+    Quiet,
+    Shared,
+    StoreOptions,
+    add_options,
+)
+from tracehouse.cli.output.ingest_report import (
     errors_of,
     summary_row,
     write_notes,
     write_passed_over,
     write_refusals,
 )
-from cli.stores import hand_over_to_service, open_to_write, service_instead_of_store
-from warehouse.errors import StoreLockedError
+from tracehouse.cli.stores import hand_over_to_service, open_to_write, service_instead_of_store
+from tracehouse.warehouse.errors import StoreLockedError
 
 
 def ingest(
@@ -82,13 +91,13 @@ def ingest(
         BadParameter: An option for local stores is used with a service.
     """
     start = time.perf_counter()
-    from cli.output.interrupt import interruptible_bar
+    from tracehouse.cli.output.interrupt import interruptible_bar
 
     # Before the store is opened: a mistyped path must not create an empty store.
     found = find_dumps(paths, more, layout)
     store, wait = options.store, options.wait
     if is_trial:
-        from cli.handover.trial import try_ingest
+        from tracehouse.cli.handover.trial import try_ingest
 
         table, tried = try_ingest(store, found, jobs=jobs, is_quiet=is_quiet)
         options.write(table)
@@ -100,7 +109,7 @@ def ingest(
             raise typer.BadParameter(
                 "--no-archive, --snapshot and --shared are for local stores; leave out --url"
             )
-        from cli.handover.uploading import UploadOptions, upload_found
+        from tracehouse.cli.handover.uploading import UploadOptions, upload_found
 
         uploading = UploadOptions(jobs, wait, is_quiet, keep_going)
         upload_found(service, found, uploading, options)
@@ -131,9 +140,9 @@ def _have_published(store: Path, wait: float, *, is_wanted: bool) -> None:
     """Have the service of a store publish a snapshot that has all dumps which were handed over."""
     if not is_wanted:
         return
-    from cli.upkeep.running import run_task
-    from cli.upkeep.tasks import TakeSnapshot
-    from warehouse.inbox.served import find_service
+    from tracehouse.cli.upkeep.running import run_task
+    from tracehouse.cli.upkeep.tasks import TakeSnapshot
+    from tracehouse.warehouse.inbox.served import find_service
 
     if find_service(store):  # 'tracehouse watch' publishes its own
         run_task(TakeSnapshot(), store, wait=wait)

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.errors import as_usage_errors
-from cli.files import dump_source, find_companions, read_etrecord_of
-from cli.options import TextOption, add_options
-from cli.output.event_report import arrange_events, write_block_notes
-from cli.output.options import OutputOptions
-from cli.output.render import Format, write_document
-from cli.output.streams import write_note
-from queries.event_blocks.time_scales import TimeScale
+from tracehouse.cli.errors import as_usage_errors
+from tracehouse.cli.files import dump_source, find_companions, read_etrecord_of
+from tracehouse.cli.options import TextOption, add_options
+from tracehouse.cli.output.event_report import arrange_events, write_block_notes
+from tracehouse.cli.output.options import OutputOptions
+from tracehouse.cli.output.render import Format, write_document
+from tracehouse.cli.output.streams import write_note
+from tracehouse.queries.event_blocks.time_scales import TimeScale
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ingest.sources.paths import Source
-    from warehouse.programs.correlation import Correlation
+    from tracehouse.ingest.sources.paths import Source
+    from tracehouse.warehouse.programs.correlation import Correlation
 
 _MORE = (
     TextOption(
@@ -85,12 +85,12 @@ def inspect(
     JSON has everything about each event, including every sample; the other formats have the
     Inspector's table, one row per event.
     """
-    from ingest.producers import read_user_rules, use_user_rules
-    from ingest.sources.paths import read_dump_bytes, read_source
-    from queries.event_blocks.build import build_event_blocks, decode_tables
-    from queries.event_blocks.coarse_clock import coarse_clock_note
-    from queries.event_blocks.reference_outputs import with_reference_outputs
-    from queries.event_blocks.time_scales import parse_delegate_clocks, target_per_source
+    from tracehouse.ingest.producers import read_user_rules, use_user_rules
+    from tracehouse.ingest.sources.paths import read_dump_bytes, read_source
+    from tracehouse.queries.event_blocks.build import build_event_blocks, decode_tables
+    from tracehouse.queries.event_blocks.coarse_clock import coarse_clock_note
+    from tracehouse.queries.event_blocks.reference_outputs import with_reference_outputs
+    from tracehouse.queries.event_blocks.time_scales import parse_delegate_clocks, target_per_source
 
     with as_usage_errors():
         target_per_source(source_time_scale, target_time_scale)
@@ -111,22 +111,22 @@ def inspect(
     )
     blocks = with_reference_outputs(blocks, correlation, bundled_input)
     if metrics is not None:
-        from queries.numeric_gap.output_gap import compare_results
+        from tracehouse.queries.numeric_gap.output_gap import compare_results
 
         table = compare_results(blocks, metrics)
     elif more["module"] is not None:
-        from queries.event_blocks.module_totals import module_total_table
+        from tracehouse.queries.event_blocks.module_totals import module_total_table
 
         table = module_total_table(
             blocks, more["module"], is_exact=is_exact, unit=target_time_scale
         )
     elif options.format is Format.JSON:
-        from queries.event_blocks.json_form import event_blocks_json
+        from tracehouse.queries.event_blocks.json_form import event_blocks_json
 
         write_document(event_blocks_json(blocks))
         return
     else:
-        from queries.event_blocks.table import event_block_table
+        from tracehouse.queries.event_blocks.table import event_block_table
 
         table = event_block_table(blocks, target_time_scale, has_framework_events=is_all)
         table = arrange_events(table, options.format)
@@ -147,7 +147,7 @@ def _read_correlation(
     Raises:
         BadParameter: An option about an ETRecord is given, and there is none.
     """
-    from queries.event_blocks.build import correlate
+    from tracehouse.queries.event_blocks.build import correlate
 
     method, graph = more["method"], more["reference_graph_name"]
     if record := read_etrecord_of(dump, more["etrecord"]):
@@ -168,6 +168,6 @@ def _parse_metrics(names: str | None) -> list[str] | None:
     """The metrics of --compare-results; an unknown one raises QueryError."""
     if names is None:
         return None
-    from queries.numeric_gap.comparators import find_comparators
+    from tracehouse.queries.numeric_gap.comparators import find_comparators
 
     return list(find_comparators(names.split(",")))

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from cli.files import file_source
-from cli.output.options import OutputOptions
-from cli.output.render import Format, write_document
-from cli.output.streams import write_lines, write_note
-from queries.profiler_blob.time_scales import ProfilerTimeScale
+from tracehouse.cli.files import file_source
+from tracehouse.cli.output.options import OutputOptions
+from tracehouse.cli.output.render import Format, write_document
+from tracehouse.cli.output.streams import write_lines, write_note
+from tracehouse.queries.profiler_blob.time_scales import ProfilerTimeScale
 
 
 def inspect_prof(
@@ -30,9 +30,9 @@ def inspect_prof(
     JSON has everything, including every start time. CSV, TSV, Arrow and Parquet have only the
     profile, one row per event and iteration.
     """
-    from queries.profiler_blob.blocks import read_profiler_blocks
-    from queries.profiler_blob.json_form import profiler_blob_json
-    from queries.profiler_blob.tables import sample_table, titled_tables
+    from tracehouse.queries.profiler_blob.blocks import read_profiler_blocks
+    from tracehouse.queries.profiler_blob.json_form import profiler_blob_json
+    from tracehouse.queries.profiler_blob.tables import sample_table, titled_tables
 
     blocks = read_profiler_blocks(file_source(file), time_scale)
     if options.format is Format.JSON:

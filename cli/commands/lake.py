@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from cli.exit_codes import fail
-from cli.options import LakePlace, with_options
-from cli.output.options import OutputOptions
+from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.options import LakePlace, with_options
+from tracehouse.cli.output.options import OutputOptions
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -22,8 +22,8 @@ def verify(uri: LakePlace, *, options: OutputOptions) -> None:
     """Check every file of a lake and list problems; exits 1 if there are any."""
     import pyarrow as pa
 
-    from warehouse.lake.place import Lake
-    from warehouse.lake.verification import LakeProblem, verify_lake
+    from tracehouse.warehouse.lake.place import Lake
+    from tracehouse.warehouse.lake.verification import LakeProblem, verify_lake
 
     found = verify_lake(Lake(uri))
     schema = pa.schema([(name, pa.string()) for name in LakeProblem._fields])
@@ -41,7 +41,7 @@ def compact(uri: LakePlace, *, options: OutputOptions) -> None:
     twice until the old files are deleted. The command can be interrupted at any moment; the next
     call continues.
     """
-    from warehouse.lake.compaction import compact_lake
-    from warehouse.lake.place import Lake
+    from tracehouse.warehouse.lake.compaction import compact_lake
+    from tracehouse.warehouse.lake.place import Lake
 
     options.write_rows([compact_lake(Lake(uri))._asdict()])

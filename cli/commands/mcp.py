@@ -7,11 +7,11 @@ from functools import partial
 from threading import Timer
 from typing import TYPE_CHECKING
 
-from cli.errors import OutputError
-from cli.options import DEFAULT_STORE, Config, Store
+from tracehouse.cli.errors import OutputError
+from tracehouse.cli.options import DEFAULT_STORE, Config, Store
 
 if TYPE_CHECKING:
-    from cli.agents.asked_store import AskedStore
+    from tracehouse.cli.agents.asked_store import AskedStore
 
 _MISSING = "the package {name} is not installed; 'pip install \"tracehouse[mcp]\"' adds it"
 _CALLS = 8  # at a time, each with an open store; more wait
@@ -32,8 +32,8 @@ def mcp(store: Store = DEFAULT_STORE, config: Config = None) -> None:
         import mcp.server.stdio  # noqa: F401
     except ModuleNotFoundError as error:
         raise OutputError(_MISSING.format(name=error.name)) from error
-    from cli.agents.asked_store import AskedStore
-    from cli.stores import open_to_query
+    from tracehouse.cli.agents.asked_store import AskedStore
+    from tracehouse.cli.stores import open_to_query
 
     try:
         anyio.run(_serve, AskedStore(partial(open_to_query, store), config=config))
@@ -45,7 +45,7 @@ async def _serve(asked: AskedStore) -> None:
     from anyio import CapacityLimiter
     from mcp.server.stdio import stdio_server
 
-    from cli.agents.server import make_server
+    from tracehouse.cli.agents.server import make_server
 
     server = make_server(lambda _: asked, has_files=True, threads=CapacityLimiter(_CALLS))
     async with stdio_server() as (received, sent):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cli.commands.rebuild import fail_if_incomplete, rebuild_here
-from cli.options import DEFAULT_STORE, Store, Wait
-from cli.output.streams import write_note
-from cli.stores import open_to_write
+from tracehouse.cli.commands.rebuild import fail_if_incomplete, rebuild_here
+from tracehouse.cli.options import DEFAULT_STORE, Store, Wait
+from tracehouse.cli.output.streams import write_note
+from tracehouse.cli.stores import open_to_write
 
 
 def migrate(store: Store = DEFAULT_STORE, wait: Wait = 0.0) -> None:
@@ -17,7 +17,7 @@ def migrate(store: Store = DEFAULT_STORE, wait: Wait = 0.0) -> None:
     A service does both when it starts. Commands that write change a store in place by themselves,
     but do not rebuild it; commands that only read refuse it.
     """
-    from warehouse.errors import OldStoreError
+    from tracehouse.warehouse.errors import OldStoreError
 
     try:
         with open_to_write(store, wait=wait):

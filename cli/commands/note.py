@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import as_usage_errors
-from cli.options import StoreOptions, parse_fields
-from cli.upkeep.running import run_task
-from cli.upkeep.triage import Note
+from tracehouse.cli.errors import as_usage_errors
+from tracehouse.cli.options import StoreOptions, parse_fields
+from tracehouse.cli.upkeep.running import run_task
+from tracehouse.cli.upkeep.triage import Note
 
 _Text = Annotated[str, typer.Argument(metavar="[TEXT]", help="The note, such as 'driver update'.")]
 _On = Annotated[

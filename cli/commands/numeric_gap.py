@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import as_usage_errors
-from cli.exit_codes import fail
-from cli.gap_sides import read_sides
-from cli.options import DEFAULT_STORE, Store, TextOption, add_options
-from cli.output.gap_report import arrange_gaps, write_if_incomparable, write_run_notes
-from cli.output.options import OutputOptions
-from cli.output.render import Format
+from tracehouse.cli.errors import as_usage_errors
+from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.gap_sides import read_sides
+from tracehouse.cli.options import DEFAULT_STORE, Store, TextOption, add_options
+from tracehouse.cli.output.gap_report import arrange_gaps, write_if_incomparable, write_run_notes
+from tracehouse.cli.output.options import OutputOptions
+from tracehouse.cli.output.render import Format
 
 _MORE = (
     TextOption(
@@ -82,9 +82,9 @@ def numeric_gap(
     """
     if isnan(tolerance):
         raise typer.BadParameter("'nan', wanted a number", param_hint="'--tolerance'")
-    from queries.numeric_gap.comparators import COMPARATORS, find_comparators
-    from queries.numeric_gap.divergence import first_divergence
-    from queries.numeric_gap.gap import numeric_gap as gap_table
+    from tracehouse.queries.numeric_gap.comparators import COMPARATORS, find_comparators
+    from tracehouse.queries.numeric_gap.divergence import first_divergence
+    from tracehouse.queries.numeric_gap.gap import numeric_gap as gap_table
 
     with as_usage_errors():
         find_comparators(metric or ())

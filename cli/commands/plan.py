@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from cli.options import StoreOptions, parse_share_option
-from cli.stores import open_to_query
+from tracehouse.cli.options import StoreOptions, parse_share_option
+from tracehouse.cli.stores import open_to_query
 
 _Names = list[str] | None
 
@@ -37,7 +37,7 @@ def plan(
     come nearest (more dumps, pairs with 'record --against', sessions, or a pool of devices);
     with_help is the smallest change that can be found that way.
     """
-    from queries.planning import advise, plan_dumps
+    from tracehouse.queries.planning import advise, plan_dumps
 
     share = parse_share_option(change, "--change")
 

@@ -9,15 +9,22 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from cli.errors import as_usage_errors
-from cli.options import Config, LakeUri, StoreOptions, add_options, parameter_option, with_options
-from cli.output.query_help import column_help, query_example
-from cli.output.render import Format
-from cli.plots import ON_TERMINAL, Plot, check_plot, plain_plots, write_answer
-from cli.stores import open_to_query, open_to_read, service_instead_of_store
-from queries.answers import answer_by_settings
-from warehouse.catalogue.parameters import bind_parameters
-from warehouse.catalogue.queries import Query, find_query, list_queries
+from tracehouse.cli.errors import as_usage_errors
+from tracehouse.cli.options import (
+    Config,
+    LakeUri,
+    StoreOptions,
+    add_options,
+    parameter_option,
+    with_options,
+)
+from tracehouse.cli.output.query_help import column_help, query_example
+from tracehouse.cli.output.render import Format
+from tracehouse.cli.plots import ON_TERMINAL, Plot, check_plot, plain_plots, write_answer
+from tracehouse.cli.stores import open_to_query, open_to_read, service_instead_of_store
+from tracehouse.queries.answers import answer_by_settings
+from tracehouse.warehouse.catalogue.parameters import bind_parameters
+from tracehouse.warehouse.catalogue.queries import Query, find_query, list_queries
 
 if TYPE_CHECKING:
     from typer._click import Command, Context
@@ -125,7 +132,7 @@ def _judging_function(query: Query) -> Callable[..., None]:
             with open_to_query(options.store, wait=options.wait) as store:
                 table = store.query(name, **given)
         else:
-            from queries.report.settings import read_settings
+            from tracehouse.queries.report.settings import read_settings
 
             settings = read_settings(config)
             with open_to_read(options.store, wait=options.wait, lake=lake) as warehouse:
@@ -140,7 +147,7 @@ def _with_expected(query: Query, given: dict[str, object]) -> dict[str, object]:
     """The parameters, with `expected` from ./tracehouse.toml if the query has that parameter."""
     if not any(parameter.name == "expected" for parameter in query.header.params):
         return given
-    from queries.report.settings import read_settings
+    from tracehouse.queries.report.settings import read_settings
 
     return read_settings().with_expected(query.header, given)
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.errors import UsageError, as_usage_errors
-from cli.exit_codes import ExitCode, fail
-from cli.options import StoreOptions
-from cli.output.streams import write_note
-from cli.stores import lock_hint, service_instead_of_store
-from cli.upkeep.running import run_task
-from cli.upkeep.tasks import RebuildDumps
+from tracehouse.cli.errors import UsageError, as_usage_errors
+from tracehouse.cli.exit_codes import ExitCode, fail
+from tracehouse.cli.options import StoreOptions
+from tracehouse.cli.output.streams import write_note
+from tracehouse.cli.stores import lock_hint, service_instead_of_store
+from tracehouse.cli.upkeep.running import run_task
+from tracehouse.cli.upkeep.tasks import RebuildDumps
 
 if TYPE_CHECKING:
-    from warehouse.upkeep.rebuild import RebuildSummary
+    from tracehouse.warehouse.upkeep.rebuild import RebuildSummary
 
 
 def rebuild(
@@ -64,9 +64,9 @@ def rebuild(
 
 def rebuild_here(store: Path, *, is_forced: bool = False, wait: float) -> RebuildSummary:
     """Rebuild a store in this process, and print what happened to old files."""
-    from cli.output.progress import progress_bar
-    from ingest.producers import read_user_rules, use_user_rules, user_rules
-    from warehouse.upkeep.rebuild import rebuild_store
+    from tracehouse.cli.output.progress import progress_bar
+    from tracehouse.ingest.producers import read_user_rules, use_user_rules, user_rules
+    from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
     use_user_rules(read_user_rules)
     user_rules()  # a malformed rule stops the command before it reads the store

@@ -8,23 +8,31 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.errors import as_usage_errors
-from cli.exit_codes import fail
-from cli.files import etrecord_source, file_source
-from cli.manifest_options import MANIFEST
-from cli.options import DEFAULT_STORE, Shared, Store, StoreOptions, TextOption, Wait, add_options
-from cli.output.ingest_report import errors_of, write_refusals
-from cli.output.iterations import iteration_line
-from cli.output.options import CsvSafe, RowFormat, check_format
-from cli.output.recorded_dump import keep_on_failure, write_newest_dump
-from cli.output.render import Format
-from cli.paired_recording import Opponent, record_against
-from cli.stores import open_to_write
+from tracehouse.cli.errors import as_usage_errors
+from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.files import etrecord_source, file_source
+from tracehouse.cli.manifest_options import MANIFEST
+from tracehouse.cli.options import (
+    DEFAULT_STORE,
+    Shared,
+    Store,
+    StoreOptions,
+    TextOption,
+    Wait,
+    add_options,
+)
+from tracehouse.cli.output.ingest_report import errors_of, write_refusals
+from tracehouse.cli.output.iterations import iteration_line
+from tracehouse.cli.output.options import CsvSafe, RowFormat, check_format
+from tracehouse.cli.output.recorded_dump import keep_on_failure, write_newest_dump
+from tracehouse.cli.output.render import Format
+from tracehouse.cli.paired_recording import Opponent, record_against
+from tracehouse.cli.stores import open_to_write
 
 if TYPE_CHECKING:
-    from ingest.recording.manifest import PlannedDump
-    from ingest.recording.session import RecordingPlan
-    from ingest.sources.places import Source
+    from tracehouse.ingest.recording.manifest import PlannedDump
+    from tracehouse.ingest.recording.session import RecordingPlan
+    from tracehouse.ingest.sources.places import Source
 
 _REFERENCE_SUFFIX = ".reference.etdp"
 _RECORDED = ("method", "captured_at", "clock", "ticks_per_second")  # known without options
@@ -92,9 +100,9 @@ def record(
 
     This needs executorch: pip install 'tracehouse[executorch]'
     """
-    from ingest.recording.dump_place import place_for_dump
-    from ingest.recording.manifest import check_manifest
-    from ingest.recording.session import run_recording
+    from tracehouse.ingest.recording.dump_place import place_for_dump
+    from tracehouse.ingest.recording.manifest import check_manifest
+    from tracehouse.ingest.recording.session import run_recording
 
     check_format(form, is_to_file=False)
     stated = _state_names(more)
@@ -170,7 +178,7 @@ def _plan_dumps(
     plan: RecordingPlan, stated: Mapping[str, str | None], reference: str | None
 ) -> Sequence[PlannedDump]:
     """The dump to record, preceded by one of the reference program, if any."""
-    from ingest.recording.manifest import PlannedDump, describe_recording, share_session
+    from tracehouse.ingest.recording.manifest import PlannedDump, describe_recording, share_session
 
     with as_usage_errors():
         fields = describe_recording(plan, stated)
@@ -182,7 +190,7 @@ def _plan_dumps(
 def _plan(
     program: str, more: Mapping[str, str | None], *, iterations: int, megabytes: int
 ) -> RecordingPlan:
-    from ingest.recording.session import RecordingPlan, check_program, read_inputs
+    from tracehouse.ingest.recording.session import RecordingPlan, check_program, read_inputs
 
     check_program(program)
     return RecordingPlan(

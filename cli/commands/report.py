@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from cli.errors import as_usage_errors
-from cli.exit_codes import STATUS_OF_VERDICT, FailOnRegression
-from cli.options import DEFAULT_STORE, Branch, Config, Head, LakeUri, Store, Wait
-from cli.output.elapsed import elapsed_line
-from cli.output.options import OutputFile
-from cli.output.output_file import standard_output_to
-from cli.output.streams import write_note, write_text
-from cli.stores import open_to_read, open_with_night, service_instead_of_store
-from queries.report.forms import SUFFIXES, Form, render
+from tracehouse.cli.errors import as_usage_errors
+from tracehouse.cli.exit_codes import STATUS_OF_VERDICT, FailOnRegression
+from tracehouse.cli.options import DEFAULT_STORE, Branch, Config, Head, LakeUri, Store, Wait
+from tracehouse.cli.output.elapsed import elapsed_line
+from tracehouse.cli.output.options import OutputFile
+from tracehouse.cli.output.output_file import standard_output_to
+from tracehouse.cli.output.streams import write_note, write_text
+from tracehouse.cli.stores import open_to_read, open_with_night, service_instead_of_store
+from tracehouse.queries.report.forms import SUFFIXES, Form, render
 
 if TYPE_CHECKING:
-    from cli.remote.reports import RemoteReport
-    from queries.report.content import Report
+    from tracehouse.cli.remote.reports import RemoteReport
+    from tracehouse.queries.report.content import Report
 
 _DOING = "making the report"
 _Base = Annotated[
@@ -87,8 +87,8 @@ def report(
         BadParameter: Neither or both kinds of report are requested.
         Exit: With status 3, 4 or 5, if --fail-on-regression is given; see `STATUS_OF_VERDICT`.
     """
-    from warehouse.catalogue.parameters import bind_parameters
-    from warehouse.catalogue.queries import find_query
+    from tracehouse.warehouse.catalogue.parameters import bind_parameters
+    from tracehouse.warehouse.catalogue.queries import find_query
 
     builds = _Builds(base, head, branch)
     builds.check(is_nightly=is_nightly)
@@ -110,7 +110,7 @@ def report(
             why = f", in {chosen}, as its suffix is none of {', '.join(SUFFIXES)}"
             write_note(f"report: {os.fspath(output)}{'' if is_known else why}")
         if slack is not None:
-            from queries.report.slack import post_payload
+            from tracehouse.queries.report.slack import post_payload
 
             post_payload(text_of("slack"), slack)
         if is_failing and made.verdict in STATUS_OF_VERDICT:
@@ -123,15 +123,15 @@ def _report(
 ) -> Iterator[tuple[Report | RemoteReport, Callable[[Form], str]]]:
     """The report, made from a store or lake, or by a service, and its texts by their form."""
     if service := service_instead_of_store(lake):
-        from cli.remote.reports import RemoteReport
+        from tracehouse.cli.remote.reports import RemoteReport
 
         service.reject_settings(config)
         with service.connect(retry_seconds=wait) as connection:
             remote = RemoteReport(connection, **builds._asdict())
             yield remote, remote.text
         return
-    from queries.report.pairwise import compare_report
-    from queries.report.settings import read_settings
+    from tracehouse.queries.report.pairwise import compare_report
+    from tracehouse.queries.report.settings import read_settings
 
     settings = read_settings(config).of_branch(builds.branch)
     base, head, _ = builds

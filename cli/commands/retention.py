@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from cli.options import StoreOptions, Yes, lake_address
-from cli.upkeep.running import run_task
-from cli.upkeep.tasks import Retention
+from tracehouse.cli.options import StoreOptions, Yes, lake_address
+from tracehouse.cli.upkeep.running import run_task
+from tracehouse.cli.upkeep.tasks import Retention
 
 
 def retention(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.output.options import OutputOptions
+from tracehouse.cli.output.options import OutputOptions
 
 
 def sample(
@@ -20,7 +20,7 @@ def sample(
     148 dumps of two models in several builds, from a small device farm; OUT/truth.json lists the
     real changes between the builds. Next step: tracehouse ingest OUT
     """
-    from ingest.sample.copying import DUMPS, copy_sample
+    from tracehouse.ingest.sample.copying import DUMPS, copy_sample
 
     copied = copy_sample(out)
     row = {"dumps": DUMPS, "files": copied.files, "megabytes": copied.byte_count / 1e6}

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import StoreOptions
-from cli.stores import open_to_query
-from warehouse.errors import QueryError, suggest
+from tracehouse.cli.options import StoreOptions
+from tracehouse.cli.stores import open_to_query
+from tracehouse.warehouse.errors import QueryError, suggest
 
 if TYPE_CHECKING:
     import pyarrow as pa

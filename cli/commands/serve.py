@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import OutputError, as_usage_errors
-from cli.options import DEFAULT_STORE, Config, Store
-from ingest.producers import read_user_rules, use_user_rules, user_rules
+from tracehouse.cli.errors import OutputError, as_usage_errors
+from tracehouse.cli.options import DEFAULT_STORE, Config, Store
+from tracehouse.ingest.producers import read_user_rules, use_user_rules, user_rules
 
 _MISSING = (
     "the package {name} is not installed; 'pip install \"tracehouse[serve]\"' adds what serve needs"
@@ -36,10 +36,10 @@ def serve(
         OutputError: A package that the service needs is not installed.
     """
     try:
-        from cli.serve.http.running import run_service
+        from tracehouse.cli.serve.http.running import run_service
     except ModuleNotFoundError as error:
         raise OutputError(_MISSING.format(name=error.name)) from error
-    from cli.serve.settings import read_service_settings
+    from tracehouse.cli.serve.settings import read_service_settings
 
     with as_usage_errors():
         settings = read_service_settings({"host": host, "port": port}, config=config)

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from cli.output.options import OutputOptions
-from cli.output.streams import write_note
+from tracehouse.cli.output.options import OutputOptions
+from tracehouse.cli.output.streams import write_note
 
 
 def simulate(
@@ -32,8 +32,8 @@ def simulate(
     move between delegate and kernels. OUT/truth.json lists these changes; every manifest is tagged
     synthetic. To compare builds, use at least 8 dumps and 25 iterations.
     """
-    from cli.output.progress import progress_bar
-    from ingest.simulation import FarmSize, FarmWriter, plan_farm
+    from tracehouse.cli.output.progress import progress_bar
+    from tracehouse.ingest.simulation import FarmSize, FarmWriter, plan_farm
 
     plan = plan_farm(FarmSize(devices, builds, models, dumps, iterations), seed)
     writer = FarmWriter(plan)

@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from cli.commands import spark_query
-from cli.commands.watch import stopped_by_signals
-from cli.errors import UsageError
-from cli.exit_codes import fail
-from cli.manifest_options import MANIFEST, check_manifest
-from cli.options import KeepGoing, Layout, Master, Once, add_options, with_options
-from cli.output.ingest_report import write_refusals
-from cli.output.options import OutputOptions
-from cli.output.streams import write_note
+from tracehouse.cli.commands import spark_query
+from tracehouse.cli.commands.watch import stopped_by_signals
+from tracehouse.cli.errors import UsageError
+from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.manifest_options import MANIFEST, check_manifest
+from tracehouse.cli.options import KeepGoing, Layout, Master, Once, add_options, with_options
+from tracehouse.cli.output.ingest_report import write_refusals
+from tracehouse.cli.output.options import OutputOptions
+from tracehouse.cli.output.streams import write_note
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -53,11 +53,11 @@ def ingest(
     known dumps that received an ETRecord or debug buffer, and changed counts dumps that changed
     while they were read.
     """
-    from warehouse.lake.place import Lake
-    from warehouse.spark.inboxes import ManifestDefaults, find_files
-    from warehouse.spark.ingest import LakeIngester
-    from warehouse.spark.session import opened_session
-    from warehouse.spark.tasks import SparkTasks
+    from tracehouse.warehouse.lake.place import Lake
+    from tracehouse.warehouse.spark.inboxes import ManifestDefaults, find_files
+    from tracehouse.warehouse.spark.ingest import LakeIngester
+    from tracehouse.warehouse.spark.session import opened_session
+    from tracehouse.warehouse.spark.tasks import SparkTasks
 
     start = time.perf_counter()
     check_manifest(more)
@@ -106,11 +106,11 @@ def watch(
     The command can be stopped or killed and restarted at any moment: each dump is loaded once.
     Write dumps under a name that begins with a dot, or elsewhere, and rename them when complete.
     """
-    from warehouse.lake.place import Lake
-    from warehouse.spark.inboxes import ManifestDefaults, open_place
-    from warehouse.spark.ingest import LakeIngest, LakeIngester
-    from warehouse.spark.session import opened_session
-    from warehouse.spark.tasks import SparkTasks
+    from tracehouse.warehouse.lake.place import Lake
+    from tracehouse.warehouse.spark.inboxes import ManifestDefaults, open_place
+    from tracehouse.warehouse.spark.ingest import LakeIngest, LakeIngester
+    from tracehouse.warehouse.spark.session import opened_session
+    from tracehouse.warehouse.spark.tasks import SparkTasks
 
     check_manifest(more)
     Lake(lake).check_room()
@@ -124,7 +124,7 @@ def watch(
         write_refusals(done.refused, remedy=_REMEDY)
 
     with opened_session(master) as session:
-        from warehouse.spark.watching import StreamOptions, watch_inbox
+        from tracehouse.warehouse.spark.watching import StreamOptions, watch_inbox
 
         ingester = LakeIngester(SparkTasks(session), inbox, lake, ManifestDefaults(more, layout))
         streaming = StreamOptions(place, pause_seconds, is_once)

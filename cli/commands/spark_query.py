@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperGroup
 
-from cli.commands.query import parse_parameters, query_command
-from cli.exit_codes import STATUS_OF_VERDICT, FailOnRegression, fail
-from cli.options import Branch, Config, Head, Master, add_options, parameter_option
-from cli.output.options import OutputOptions
-from cli.output.streams import write_text
-from queries.report.forms import Form
-from warehouse.catalogue.queries import Query, find_query, list_queries
+from tracehouse.cli.commands.query import parse_parameters, query_command
+from tracehouse.cli.exit_codes import STATUS_OF_VERDICT, FailOnRegression, fail
+from tracehouse.cli.options import Branch, Config, Head, Master, add_options, parameter_option
+from tracehouse.cli.output.options import OutputOptions
+from tracehouse.cli.output.streams import write_text
+from tracehouse.queries.report.forms import Form
+from tracehouse.warehouse.catalogue.queries import Query, find_query, list_queries
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from typer._click import Command
 
-    from warehouse.spark.answers import SparkLake
+    from tracehouse.warehouse.spark.answers import SparkLake
 
 _QueriedLake = Annotated[
     str, typer.Option("--lake", metavar="URI", help="The lake: a folder or a URI.")
@@ -54,10 +54,10 @@ queries = typer.Typer(
 
 @contextmanager
 def _opened(lake: str, master: str | None) -> Iterator[SparkLake]:
-    from warehouse.lake.commits import read_filled_state
-    from warehouse.lake.place import Lake
-    from warehouse.spark.answers import SparkLake
-    from warehouse.spark.session import opened_session
+    from tracehouse.warehouse.lake.commits import read_filled_state
+    from tracehouse.warehouse.lake.place import Lake
+    from tracehouse.warehouse.spark.answers import SparkLake
+    from tracehouse.warehouse.spark.session import opened_session
 
     state = read_filled_state(Lake(lake))
     with opened_session(master) as session:
@@ -89,10 +89,10 @@ def _ask(store: SparkLake, name: str, params: Mapping[str, object]) -> pa.Table:
 
 def _judge(store: SparkLake, name: str, params: Mapping[str, object]) -> pa.Table:
     """The rows of a query that Python answers, by the thresholds of ./tracehouse.toml."""
-    from queries.answers import answer_by_settings
-    from queries.report.settings import read_settings
-    from warehouse.regressions.computed import Judges
-    from warehouse.spark.verdicts import judge_on_spark
+    from tracehouse.queries.answers import answer_by_settings
+    from tracehouse.queries.report.settings import read_settings
+    from tracehouse.warehouse.regressions.computed import Judges
+    from tracehouse.warehouse.spark.verdicts import judge_on_spark
 
     judges = Judges(night=partial(judge_on_spark, store))
     return answer_by_settings(store, name, params, read_settings(), judges=judges)
@@ -112,10 +112,10 @@ def report(
 
     Verdicts are computed on the machines of Spark, for fleets that are too large for one machine.
     """
-    from queries.report.forms import render
-    from queries.report.nightly import nightly_report
-    from queries.report.settings import read_settings
-    from warehouse.spark.verdicts import judge_on_spark
+    from tracehouse.queries.report.forms import render
+    from tracehouse.queries.report.nightly import nightly_report
+    from tracehouse.queries.report.settings import read_settings
+    from tracehouse.warehouse.spark.verdicts import judge_on_spark
 
     settings = read_settings(config).of_branch(branch)
     with _opened(lake, master) as store:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperCommand
 
-from cli.options import LakeUri, StoreOptions
-from cli.output.render import Format
-from cli.output.streams import write_lines
-from cli.stores import open_to_query
-from warehouse.errors import StatementError
+from tracehouse.cli.options import LakeUri, StoreOptions
+from tracehouse.cli.output.render import Format
+from tracehouse.cli.output.streams import write_lines
+from tracehouse.cli.stores import open_to_query
+from tracehouse.warehouse.errors import StatementError
 
 if TYPE_CHECKING:
     from typer._click import Context

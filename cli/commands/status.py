@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli.exit_codes import fail
-from cli.options import DEFAULT_STORE, Store
-from cli.output.options import OutputOptions
-from cli.output.render import Format
-from cli.output.status_report import status_rows, status_table
-from cli.output.streams import write_note
-from cli.remote.choice import ServiceChoice, chosen_service
-from cli.stores import service_of
+from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.options import DEFAULT_STORE, Store
+from tracehouse.cli.output.options import OutputOptions
+from tracehouse.cli.output.render import Format
+from tracehouse.cli.output.status_report import status_rows, status_table
+from tracehouse.cli.output.streams import write_note
+from tracehouse.cli.remote.choice import ServiceChoice, chosen_service
+from tracehouse.cli.stores import service_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,12 +24,12 @@ def status(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
     writes the store, its newest snapshot is counted. Exits 1 if the store cannot be read for
     another reason, or if its service can store nothing.
     """
-    from warehouse.upkeep.forget import UNCOMPACTED
+    from tracehouse.warehouse.upkeep.forget import UNCOMPACTED
 
     service = service_of(store)
     table = _ask(service) if service else None
     if table is None:
-        from warehouse.opening.status import read_status
+        from tracehouse.warehouse.opening.status import read_status
 
         table = status_table(read_status(store))
     options.write(status_rows(table) if options.format is Format.TABLE else table)
@@ -53,8 +53,8 @@ def _ask(service: ServiceChoice) -> pa.Table | None:
     Raises:
         ServiceError: The service that the command line chose does not answer.
     """
-    from cli.remote.questions import RemoteStore
-    from ingest.errors import ServiceError
+    from tracehouse.cli.remote.questions import RemoteStore
+    from tracehouse.ingest.errors import ServiceError
 
     try:
         with service.connect() as connection:

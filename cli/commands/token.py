@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from cli.options import DEFAULT_STORE, Store, with_options
-from cli.output.options import OutputOptions
-from cli.output.streams import write_lines, write_note
+from tracehouse.cli.options import DEFAULT_STORE, Store, with_options
+from tracehouse.cli.output.options import OutputOptions
+from tracehouse.cli.output.streams import write_lines, write_note
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -49,8 +49,8 @@ def create(
     Raises:
         BadParameter: A scope does not exist.
     """
-    from cli.serve.access.audit import audit_command
-    from cli.serve.access.tokens import TokenScope, create_token
+    from tracehouse.cli.serve.access.audit import audit_command
+    from tracehouse.cli.serve.access.tokens import TokenScope, create_token
 
     if not set(scope) <= set(TokenScope):
         raise typer.BadParameter(f"wanted one of {', '.join(TokenScope)}", param_hint="'--scope'")
@@ -67,7 +67,7 @@ def list_(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
     """List the tokens, without their secrets."""
     import pyarrow as pa
 
-    from cli.serve.access.tokens import read_tokens
+    from tracehouse.cli.serve.access.tokens import read_tokens
 
     texts, time = pa.list_(pa.string()), pa.timestamp("us", "UTC")
     schema = pa.schema(
@@ -86,8 +86,8 @@ def list_(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
 @app.command()
 def revoke(name: _Name, *, store: Store = DEFAULT_STORE) -> None:
     """Revoke a token: a running service refuses its next request."""
-    from cli.serve.access.audit import audit_command
-    from cli.serve.access.tokens import revoke_token
+    from tracehouse.cli.serve.access.audit import audit_command
+    from tracehouse.cli.serve.access.tokens import revoke_token
 
     revoke_token(store, name)
     audit_command(store, "token_revoked", name)

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import as_usage_errors
-from cli.exit_codes import fail
-from cli.options import StoreOptions, lake_address, parse_share_option
-from cli.upkeep.running import run_task
-from cli.upkeep.verify_task import Verify
+from tracehouse.cli.errors import as_usage_errors
+from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.options import StoreOptions, lake_address, parse_share_option
+from tracehouse.cli.upkeep.running import run_task
+from tracehouse.cli.upkeep.verify_task import Verify
 
 
 def verify(

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.exit_codes import fail
-from cli.files import etrecord_source
-from cli.manifest_options import MANIFEST, check_manifest
-from cli.options import DEFAULT_STORE, Layout, Once, Store, TextOption, add_options
-from cli.output.streams import write_note
-from cli.remote.choice import TokenFile, Url, choose_service_of
-from cli.stores import service_instead_of_store
+from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.files import etrecord_source
+from tracehouse.cli.manifest_options import MANIFEST, check_manifest
+from tracehouse.cli.options import DEFAULT_STORE, Layout, Once, Store, TextOption, add_options
+from tracehouse.cli.output.streams import write_note
+from tracehouse.cli.remote.choice import TokenFile, Url, choose_service_of
+from tracehouse.cli.stores import service_instead_of_store
 
 if TYPE_CHECKING:
-    from cli.handover.delivering import Take
-    from cli.remote.choice import ServiceChoice
-    from ingest.watching.places import WatchedPlace
+    from tracehouse.cli.handover.delivering import Take
+    from tracehouse.cli.remote.choice import ServiceChoice
+    from tracehouse.ingest.watching.places import WatchedPlace
 
 _ETRECORD = TextOption(
     "etrecord", "FILE", "ETRecord of all dumps; by default found as by 'tracehouse ingest'."
@@ -70,12 +70,12 @@ def watch(
     service = service_instead_of_store()
     record = etrecord_source(more.pop("etrecord"))
     check_manifest(more)
-    from cli.handover.watching import Watch, WatchOptions
-    from ingest.watching.buckets import Bucket
-    from ingest.watching.follower import Follower
-    from ingest.watching.notices import Notices
-    from ingest.watching.places import LocalFolder
-    from ingest.watching.record import WatchRecord
+    from tracehouse.cli.handover.watching import Watch, WatchOptions
+    from tracehouse.ingest.watching.buckets import Bucket
+    from tracehouse.ingest.watching.follower import Follower
+    from tracehouse.ingest.watching.notices import Notices
+    from tracehouse.ingest.watching.places import LocalFolder
+    from tracehouse.ingest.watching.record import WatchRecord
 
     is_local = "://" not in place
     watched: WatchedPlace = LocalFolder(place) if is_local else Bucket(place)
@@ -97,17 +97,17 @@ def watch(
 
 def _open_target(opened: ExitStack, service: ServiceChoice | None, store: Path) -> Take:
     if service is None:
-        from cli.handover.inboxes import open_inbox
+        from tracehouse.cli.handover.inboxes import open_inbox
 
         return opened.enter_context(open_inbox(store))
-    from cli.handover.delivering import service_uploader
+    from tracehouse.cli.handover.delivering import service_uploader
 
     return opened.enter_context(service_uploader(service, retry_seconds=_RETRY_SECONDS))
 
 
 def _refused_by_store(take: Take) -> int:
     """Dumps that the store refused after the hand-over; they are already reported."""
-    from cli.handover.inboxes import InboxWriter
+    from tracehouse.cli.handover.inboxes import InboxWriter
 
     consumer = take.consumer if isinstance(take, InboxWriter) else None
     return sum(consumer.refused.values()) if consumer else 0

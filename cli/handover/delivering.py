@@ -11,11 +11,17 @@ from http import HTTPStatus
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
-from cli.remote.choice import ServiceChoice
-from ingest.batching import batches
-from ingest.dump import Dump, Refusal
-from ingest.errors import ManifestError, ServiceError, SourceError
-from ingest.remote.uploading import MOST_DUMPS, DumpUploader, OutgoingDump, Receipt, is_refusal
+from tracehouse.cli.remote.choice import ServiceChoice
+from tracehouse.ingest.batching import batches
+from tracehouse.ingest.dump import Dump, Refusal
+from tracehouse.ingest.errors import ManifestError, ServiceError, SourceError
+from tracehouse.ingest.remote.uploading import (
+    MOST_DUMPS,
+    DumpUploader,
+    OutgoingDump,
+    Receipt,
+    is_refusal,
+)
 
 CONFLICT = "conflict"
 FAILED = "failed"

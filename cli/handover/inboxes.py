@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from cli.output.ingest_report import errors_of, write_refusals
-from cli.output.streams import write_note
-from cli.stores import open_to_write
-from ingest.dump import Dump
-from ingest.errors import SourceError
-from warehouse.consumer import Consumer
-from warehouse.engine.store_file import INBOX_FOLDER
-from warehouse.errors import StoreLockedError
-from warehouse.inbox.inbox import Inbox
-from warehouse.inbox.records import Delivery, pack_delivery
-from warehouse.inbox.served import is_served, served
-from warehouse.load.summary import IngestSummary
+from tracehouse.cli.output.ingest_report import errors_of, write_refusals
+from tracehouse.cli.output.streams import write_note
+from tracehouse.cli.stores import open_to_write
+from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.errors import SourceError
+from tracehouse.warehouse.consumer import Consumer
+from tracehouse.warehouse.engine.store_file import INBOX_FOLDER
+from tracehouse.warehouse.errors import StoreLockedError
+from tracehouse.warehouse.inbox.inbox import Inbox
+from tracehouse.warehouse.inbox.records import Delivery, pack_delivery
+from tracehouse.warehouse.inbox.served import is_served, served
+from tracehouse.warehouse.load.summary import IngestSummary
 
 _BATCH_DUMPS = 500
 _BATCH_SECONDS = 2.0

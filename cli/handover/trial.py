@@ -7,17 +7,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from cli.output.ingest_report import write_notes, write_passed_over, write_refusals
-from cli.output.progress import progress_bar
-from cli.output.streams import write_note
-from cli.stores import open_to_read, open_to_write
-from queries.report.figures import count_text
+from tracehouse.cli.output.ingest_report import write_notes, write_passed_over, write_refusals
+from tracehouse.cli.output.progress import progress_bar
+from tracehouse.cli.output.streams import write_note
+from tracehouse.cli.stores import open_to_read, open_to_write
+from tracehouse.queries.report.figures import count_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ingest.found_dumps import FoundDumps
-    from warehouse.load.summary import IngestSummary
+    from tracehouse.ingest.found_dumps import FoundDumps
+    from tracehouse.warehouse.load.summary import IngestSummary
 
 _COLUMNS = ("device", "pool", "model", "backend", "build", "dump_count", "run_count", "event_count")
 _HASHES = "SELECT sha256 FROM dumps"

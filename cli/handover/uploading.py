@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from cli.exit_codes import fail
-from cli.handover.delivering import CONFLICT, DeliveryResult, hand_over, service_uploader
-from cli.output.ingest_report import write_oddities, write_passed_over, write_refusals
-from cli.output.interrupt import interruptible_bar
-from cli.output.options import OutputOptions
+from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.handover.delivering import CONFLICT, DeliveryResult, hand_over, service_uploader
+from tracehouse.cli.output.ingest_report import write_oddities, write_passed_over, write_refusals
+from tracehouse.cli.output.interrupt import interruptible_bar
+from tracehouse.cli.output.options import OutputOptions
 
 if TYPE_CHECKING:
-    from cli.remote.choice import ServiceChoice
-    from ingest.dump import Refusal
-    from ingest.found_dumps import FoundDumps
+    from tracehouse.cli.remote.choice import ServiceChoice
+    from tracehouse.ingest.dump import Refusal
+    from tracehouse.ingest.found_dumps import FoundDumps
 
 THREADS = 4
 

@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-from cli.handover.delivering import FAILED, DeliveryResult, Take, hand_over
-from cli.output.streams import write_note
-from ingest.dump import Dump
-from ingest.errors import IngestError, ManifestError, SourceError
-from ingest.found_dumps import FoundDumps
-from ingest.manifest.models import Manifest
-from ingest.sources.file_names import is_zip
-from ingest.sources.folder_names import FolderNames
-from ingest.sources.listing import describe_passed_over
-from ingest.sources.places import Source
-from ingest.watching.follower import Follower, WatchRound
-from ingest.watching.names import CurrentNames
-from ingest.watching.places import WatchedFile, WatchedPlace
-from warehouse.errors import StoreError
+from tracehouse.cli.handover.delivering import FAILED, DeliveryResult, Take, hand_over
+from tracehouse.cli.output.streams import write_note
+from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.errors import IngestError, ManifestError, SourceError
+from tracehouse.ingest.found_dumps import FoundDumps
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.ingest.sources.file_names import is_zip
+from tracehouse.ingest.sources.folder_names import FolderNames
+from tracehouse.ingest.sources.listing import describe_passed_over
+from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.watching.follower import Follower, WatchRound
+from tracehouse.ingest.watching.names import CurrentNames
+from tracehouse.ingest.watching.places import WatchedFile, WatchedPlace
+from tracehouse.warehouse.errors import StoreError
 
 _RETRY_SECONDS = 5.0
 _RETRIED = {"manifest", "unreadable", FAILED}  # reasons that a later file or time may remove

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli.output.options import OutputOptions
-from cli.output.render import Format, write_table_note
-from cli.output.streams import write_lines
+from tracehouse.cli.output.options import OutputOptions
+from tracehouse.cli.output.render import Format, write_table_note
+from tracehouse.cli.output.streams import write_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from queries.report.breakdown import Breakdown
-    from warehouse.queryable import Queryable
+    from tracehouse.queries.report.breakdown import Breakdown
+    from tracehouse.warehouse.queryable import Queryable
 
 
 def write_comparison(
@@ -23,8 +23,8 @@ def write_comparison(
     For people, it is a summary, what the changes of the costliest methods consist of, and the
     changed rows.
     """
-    from queries.comparison import changed_rows, summary_lines
-    from queries.report.text_table import sum_lines
+    from tracehouse.queries.comparison import changed_rows, summary_lines
+    from tracehouse.queries.report.text_table import sum_lines
 
     if options.format is Format.TABLE:
         lines = summary_lines(table, base=base, head=head)
@@ -38,7 +38,7 @@ def write_comparison(
 
 
 def _break_down(store: Queryable, table: pa.Table, *, base: str, head: str) -> list[Breakdown]:
-    from queries.report.pair_breakdowns import PairBreakdowns
+    from tracehouse.queries.report.pair_breakdowns import PairBreakdowns
 
     pair = PairBreakdowns(store, table.to_pylist(), base=base, head=head)
     return pair.of_changed_methods()

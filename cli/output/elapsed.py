@@ -15,7 +15,7 @@ def elapsed_line(doing: str) -> Iterator[None]:
         return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from cli.output.progress import ErrorConsole
+    from tracehouse.cli.output.progress import ErrorConsole
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=ErrorConsole(stderr=True), transient=True) as line:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli.output.options import OutputOptions
-from cli.output.render import Format, write_document, write_table
-from cli.output.streams import write_lines
+from tracehouse.cli.output.options import OutputOptions
+from tracehouse.cli.output.render import Format, write_document, write_table
+from tracehouse.cli.output.streams import write_lines
 
 if TYPE_CHECKING:
-    from ingest.etrecord.record import EtRecord
+    from tracehouse.ingest.etrecord.record import EtRecord
 
 
 def write_etrecord(record: EtRecord, options: OutputOptions, *, has_maps: bool) -> None:
@@ -17,18 +17,18 @@ def write_etrecord(record: EtRecord, options: OutputOptions, *, has_maps: bool) 
     if options.format is Format.TABLE:
         _write_text(record, has_maps=has_maps)
     elif options.format is Format.JSON:
-        from queries.etrecord.json_form import etrecord_json
+        from tracehouse.queries.etrecord.json_form import etrecord_json
 
         write_document(etrecord_json(record))
     else:
-        from ingest.etrecord.tables import build_etrecord_tables
+        from tracehouse.ingest.etrecord.tables import build_etrecord_tables
 
         options.write(build_etrecord_tables(record)["graph_nodes"])
 
 
 def _write_text(record: EtRecord, *, has_maps: bool) -> None:
-    from ingest.etrecord.graph_code import render_graph
-    from queries.etrecord.tables import delegate_table, handle_table
+    from tracehouse.ingest.etrecord.graph_code import render_graph
+    from tracehouse.queries.etrecord.tables import delegate_table, handle_table
 
     for graph in record.graphs:
         write_lines([*render_graph(graph), ""])

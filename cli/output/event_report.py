@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cli.output.render import Format
-from cli.output.streams import write_note
+from tracehouse.cli.output.render import Format
+from tracehouse.cli.output.streams import write_note
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from queries.event_blocks.blocks import BlockData
+    from tracehouse.queries.event_blocks.blocks import BlockData
 
 
 def arrange_events(table: pa.Table, output: Format) -> pa.Table:
     """The table as pandas would write it for TSV, and with shortened lists for people."""
     if output is Format.TSV:
-        from queries.event_blocks.table import pandas_cells
+        from tracehouse.queries.event_blocks.table import pandas_cells
 
         return pandas_cells(table)
     if output is Format.TABLE:
@@ -50,7 +50,7 @@ def _replace_column(table: pa.Table, name: str, shown: Callable[[Any], str | Non
 
 
 def _shown_op_types(op_types: list[str]) -> str:
-    from queries.event_blocks.table import shorten_op_types
+    from tracehouse.queries.event_blocks.table import shorten_op_types
 
     return str(shorten_op_types(op_types))
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cli.output.streams import write_note
+from tracehouse.cli.output.streams import write_note
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from queries.numeric_gap.logged_operators import LoggedRun
+    from tracehouse.queries.numeric_gap.logged_operators import LoggedRun
 
 _IDENTIFYING = ("method", "base_run_index", "head_run_index", "occurrence")
 
@@ -36,7 +36,7 @@ def write_run_notes(runs: Sequence[Sequence[LoggedRun]]) -> None:
 
 def write_if_incomparable(table: pa.Table) -> bool:
     """Whether nothing could be compared; if so, print an error."""
-    from queries.numeric_gap.comparators import NOT_COMPARED
+    from tracehouse.queries.numeric_gap.comparators import NOT_COMPARED
 
     is_incomparable = set(table["verdict"].to_pylist()) <= {NOT_COMPARED}
     if is_incomparable:

@@ -7,11 +7,11 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from cli.output.streams import write_note
+from tracehouse.cli.output.streams import write_note
 
 if TYPE_CHECKING:
-    from ingest.dump import Refusal
-    from warehouse.load.summary import IngestSummary
+    from tracehouse.ingest.dump import Refusal
+    from tracehouse.warehouse.load.summary import IngestSummary
 
 SHOWN = 20
 
@@ -61,7 +61,7 @@ def write_refusals(refused: Sequence[Refusal], *, remedy: str) -> None:
 
 def write_passed_over(counts: Mapping[str, int]) -> None:
     """Print a note about the files that are neither dumps nor belong to dumps, if there are any."""
-    from ingest.sources.listing import describe_passed_over
+    from tracehouse.ingest.sources.listing import describe_passed_over
 
     if others := describe_passed_over(counts):
         write_note(f"note: {others}")

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from cli.output.progress import FileProgress, progress_bar
-from cli.output.streams import write_note
+from tracehouse.cli.output.progress import FileProgress, progress_bar
+from tracehouse.cli.output.streams import write_note
 
 Report = Callable[[FileProgress], None]
 

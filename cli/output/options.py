@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
-from cli.output.output_file import standard_output_to
-from cli.output.render import Format, write_table
-from cli.output.streams import write_note
+from tracehouse.cli.output.output_file import standard_output_to
+from tracehouse.cli.output.render import Format, write_table
+from tracehouse.cli.output.streams import write_note
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from queries.formats import Rows
+    from tracehouse.queries.formats import Rows
 
 _ENDINGS = "a name that ends in " + ", ".join(
     f".{format_}" for format_ in Format if format_ is not Format.TABLE

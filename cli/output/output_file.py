@@ -16,8 +16,8 @@ from pathlib import Path
 
 import typer
 
-from cli.errors import IncompleteError, OutputError
-from ingest.durable import delete_leftover, try_lock
+from tracehouse.cli.errors import IncompleteError, OutputError
+from tracehouse.ingest.durable import delete_leftover, try_lock
 
 
 @contextmanager

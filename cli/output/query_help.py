@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from warehouse.catalogue.header import Column, Header
+from tracehouse.warehouse.catalogue.header import Column, Header
 
 _WIDTH = 76
 

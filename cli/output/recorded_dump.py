@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from cli.output.options import OutputOptions
-from cli.output.streams import write_note
+from tracehouse.cli.output.options import OutputOptions
+from tracehouse.cli.output.streams import write_note
 
 if TYPE_CHECKING:
-    from ingest.recording.dump_place import DumpPlace, PairsPlace
-    from warehouse import Warehouse
+    from tracehouse.ingest.recording.dump_place import DumpPlace, PairsPlace
+    from tracehouse.warehouse.store import Warehouse
 
 
 def write_newest_dump(warehouse: Warehouse, options: OutputOptions) -> None:
@@ -28,7 +28,7 @@ def keep_on_failure(place: DumpPlace | PairsPlace) -> Iterator[None]:
     Raises:
         StoreError: The body raised one.
     """
-    from warehouse.errors import StoreError
+    from tracehouse.warehouse.errors import StoreError
 
     try:
         yield

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from cli.output.streams import output_errors, write_note
-from queries import formats
-from queries.formats import Format
+from tracehouse.cli.output.streams import output_errors, write_note
+from tracehouse.queries import formats
+from tracehouse.queries.formats import Format
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from queries.formats import Rows
+    from tracehouse.queries.formats import Rows
 
 __all__ = ["Format", "write_document", "write_table", "write_table_note"]
 
@@ -63,10 +63,10 @@ def write_document(document: object) -> None:
 
 def _write_text(table: pa.Table) -> None:
     if sys.stdout.isatty():
-        from cli.output.terminal import print_table
+        from tracehouse.cli.output.terminal import print_table
 
         print_table(table)
     else:
-        from cli.output.text import text_lines
+        from tracehouse.cli.output.text import text_lines
 
         sys.stdout.writelines(f"{line}\n" for line in text_lines(table))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli.output.text import text_columns
+from tracehouse.cli.output.text import text_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warehouse.opening.status import StoreStatus
+    from tracehouse.warehouse.opening.status import StoreStatus
 
 _TEXTS = ("problem",)
 _TRUTHS = ("is_locked", "is_uncompacted")
@@ -20,7 +20,7 @@ def status_table(status: StoreStatus) -> pa.Table:
     """One row; counts that are not known are null."""
     import pyarrow as pa
 
-    from warehouse.opening.status import StoreCounts
+    from tracehouse.warehouse.opening.status import StoreCounts
 
     row = status._asdict()
     counts = row.pop("counts")

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 
-from cli.errors import IncompleteError
-from queries.printable import printable, shorten
+from tracehouse.cli.errors import IncompleteError
+from tracehouse.queries.printable import printable, shorten
 
 MAX_NOTE = 2000  # characters of a line on standard error
 

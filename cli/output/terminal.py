@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cli.output.text import is_number, shown, text_columns
+from tracehouse.cli.output.text import is_number, shown, text_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
-from queries.plain_values import BATCH_ROWS, plain_value, python_values, write_cells
-from queries.printable import printable, shorten
+from tracehouse.queries.plain_values import BATCH_ROWS, plain_value, python_values, write_cells
+from tracehouse.queries.printable import printable, shorten
 
 if TYPE_CHECKING:
     import pyarrow as pa

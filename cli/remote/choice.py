@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.errors import UsageError
+from tracehouse.cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from ingest.remote.connection import ServiceConnection
+    from tracehouse.ingest.remote.connection import ServiceConnection
 
 Url = Annotated[
     str | None,
@@ -48,8 +48,8 @@ class ServiceChoice:
         Raises:
             UsageError: The URL is malformed, or the token cannot be read.
         """
-        from ingest.errors import ServiceError
-        from ingest.remote.connection import ServiceConnection
+        from tracehouse.ingest.errors import ServiceError
+        from tracehouse.ingest.remote.connection import ServiceConnection
 
         token = self.key if self.token_file is None else _read_token(self.token_file)
         try:

@@ -11,15 +11,15 @@ from threading import Event
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
-from cli.output.streams import write_note
-from ingest.errors import ServiceError
-from warehouse.engine.deadlines import within
-from warehouse.errors import QueryError, StatementError
+from tracehouse.cli.output.streams import write_note
+from tracehouse.ingest.errors import ServiceError
+from tracehouse.warehouse.engine.deadlines import within
+from tracehouse.warehouse.errors import QueryError, StatementError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ingest.remote.connection import ServiceAnswer, ServiceConnection
+    from tracehouse.ingest.remote.connection import ServiceAnswer, ServiceConnection
 
 ARROW = "application/vnd.apache.arrow.stream"
 SNAPSHOT_HEADER = "Tracehouse-Snapshot"

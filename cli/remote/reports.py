@@ -7,11 +7,11 @@ from collections.abc import Callable
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
-from cli.remote.questions import RemoteStore
+from tracehouse.cli.remote.questions import RemoteStore
 
 if TYPE_CHECKING:
-    from ingest.remote.connection import ServiceConnection
-    from queries.report.forms import Form
+    from tracehouse.ingest.remote.connection import ServiceConnection
+    from tracehouse.queries.report.forms import Form
 
 
 class RemoteReport:

@@ -12,14 +12,14 @@ from typing import NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from cli.serve.http.endpoints import TEXT, Input, Operation
-from cli.serve.http.negotiation import check_parameters
-from cli.serve.http.problems import Problem
-from cli.serve.service import Service
-from cli.serve.upkeep.jobs import Jobs
-from cli.upkeep.triage import Accept, Note
-from queries.printable import json_text
-from warehouse.errors import StoreError
+from tracehouse.cli.serve.http.endpoints import TEXT, Input, Operation
+from tracehouse.cli.serve.http.negotiation import check_parameters
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.service import Service
+from tracehouse.cli.serve.upkeep.jobs import Jobs
+from tracehouse.cli.upkeep.triage import Accept, Note
+from tracehouse.queries.printable import json_text
+from tracehouse.warehouse.errors import StoreError
 
 MOST_LISTENERS = 1000
 PAUSE_SECONDS = 1.0  # what happens meanwhile is one event

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cli.output.streams import write_note
-from cli.serve.http.problems import Problem
-from cli.serve.pushes import Pushes
-from cli.serve.settings import ServiceSettings
-from queries.report.content import Report
-from queries.report.settings import Settings, read_settings
-from queries.report.stored_nights import (
+from tracehouse.cli.output.streams import write_note
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.pushes import Pushes
+from tracehouse.cli.serve.settings import ServiceSettings
+from tracehouse.queries.report.content import Report
+from tracehouse.queries.report.settings import Settings, read_settings
+from tracehouse.queries.report.stored_nights import (
     LastNight,
     NightKey,
     find_report,
@@ -28,13 +28,13 @@ from queries.report.stored_nights import (
     unpack_report,
     with_notes,
 )
-from warehouse.children.messages import GONE, receive
-from warehouse.children.process import ChildProcess
-from warehouse.consumer import Consumer
-from warehouse.engine.memory_limit import VARIABLE
-from warehouse.errors import QueryError, StoreError, WarehouseError
-from warehouse.store import Warehouse
-from warehouse.upkeep.nights import JudgedNight
+from tracehouse.warehouse.children.messages import GONE, receive
+from tracehouse.warehouse.children.process import ChildProcess
+from tracehouse.warehouse.consumer import Consumer
+from tracehouse.warehouse.engine.memory_limit import VARIABLE
+from tracehouse.warehouse.errors import QueryError, StoreError, WarehouseError
+from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 _LOOK_SECONDS = 1.0
 # A night that pages want is not judged again before this, or this multiple of the time it took.
@@ -355,7 +355,7 @@ class Nights:
 
 
 def _start_child(store: Path, config: Path | None, build: str) -> ChildProcess:
-    module = "queries.report.judging_child"
+    module = "tracehouse.queries.report.judging_child"
     environment = {VARIABLE: _MEMORY} | os.environ
     arguments = str(store), str(config or ""), build
     return ChildProcess(module, *arguments, environment=environment, stderr=None)

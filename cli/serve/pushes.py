@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from queries.report.content import Report
-from queries.report.forms import Form, render
-from queries.report.slack import PostError, post_payload
-from warehouse.errors import QueryError
+from tracehouse.queries.report.content import Report
+from tracehouse.queries.report.forms import Form, render
+from tracehouse.queries.report.slack import PostError, post_payload
+from tracehouse.warehouse.errors import QueryError
 
 _SECONDS = 10.0  # to wait for a server, which delays the end of the service
 

@@ -9,25 +9,25 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.output.streams import write_note
-from cli.serve.access.authorization import Access
-from cli.serve.settings import ServiceSettings
-from cli.serve.uploads.admission import Admission
-from cli.serve.uploads.commits import Commits
-from warehouse.consumer import Consumer
-from warehouse.engine.store_file import INBOX_FOLDER
-from warehouse.errors import DamagedStoreError, OldStoreError, StoreError, WarehouseError
-from warehouse.inbox.accept import Acceptor
-from warehouse.inbox.inbox import Inbox
-from warehouse.inbox.served import FoundService, served
-from warehouse.inbox.spools import clear_spools
-from warehouse.load.children import ChildSidecars
-from warehouse.sandbox.workers import Sandbox
-from warehouse.store import Warehouse
+from tracehouse.cli.output.streams import write_note
+from tracehouse.cli.serve.access.authorization import Access
+from tracehouse.cli.serve.settings import ServiceSettings
+from tracehouse.cli.serve.uploads.admission import Admission
+from tracehouse.cli.serve.uploads.commits import Commits
+from tracehouse.warehouse.consumer import Consumer
+from tracehouse.warehouse.engine.store_file import INBOX_FOLDER
+from tracehouse.warehouse.errors import DamagedStoreError, OldStoreError, StoreError, WarehouseError
+from tracehouse.warehouse.inbox.accept import Acceptor
+from tracehouse.warehouse.inbox.inbox import Inbox
+from tracehouse.warehouse.inbox.served import FoundService, served
+from tracehouse.warehouse.inbox.spools import clear_spools
+from tracehouse.warehouse.load.children import ChildSidecars
+from tracehouse.warehouse.sandbox.workers import Sandbox
+from tracehouse.warehouse.store import Warehouse
 
 if TYPE_CHECKING:
-    from cli.serve.nights import Nights
-    from cli.serve.verifier import Verifier
+    from tracehouse.cli.serve.nights import Nights
+    from tracehouse.cli.serve.verifier import Verifier
 
 _SPOOLING_THREADS = 4
 _PARSING_THREADS = 2  # each may use a process that decodes
@@ -106,8 +106,8 @@ class Service:
         Returns:
             What judges nights and keeps their reports; and what verifies the dumps in turn.
         """
-        from cli.serve.nights import Nights  # slow imports
-        from cli.serve.verifier import Verifier
+        from tracehouse.cli.serve.nights import Nights  # slow imports
+        from tracehouse.cli.serve.verifier import Verifier
 
         with self._completing:
             if self._nights is None:
@@ -164,7 +164,7 @@ def _open(store: Path) -> Warehouse:
     try:
         return Warehouse.open(store, create=True, is_patient=True)
     except (DamagedStoreError, OldStoreError) as error:
-        from warehouse.upkeep.rebuild import rebuild_store  # a slow import
+        from tracehouse.warehouse.upkeep.rebuild import rebuild_store  # a slow import
 
         write_note(f"{store}: {error.damage}; rebuilding the store from the archive")
         summary = rebuild_store(store)

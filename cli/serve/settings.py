@@ -10,12 +10,12 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
-from ingest.errors import pydantic_problem
-from ingest.settings_file import FILE_NAME
-from queries.report.settings import SettingsError, read_settings_file
-from warehouse.engine.memory_limit import ASKING
-from warehouse.errors import suggest
-from warehouse.sandbox.bounds import Bounds
+from tracehouse.ingest.errors import pydantic_problem
+from tracehouse.ingest.settings_file import FILE_NAME
+from tracehouse.queries.report.settings import SettingsError, read_settings_file
+from tracehouse.warehouse.engine.memory_limit import ASKING
+from tracehouse.warehouse.errors import suggest
+from tracehouse.warehouse.sandbox.bounds import Bounds
 
 PREFIX = "TRACEHOUSE_SERVE_"  # of environment variables: TRACEHOUSE_SERVE_PORT=8080
 MOST_WAITING = 10_000  # dumps that wait to be indexed; each takes memory

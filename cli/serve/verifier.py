@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cli.output.streams import write_note
-from cli.serve.settings import ServiceSettings
-from cli.upkeep.verify_task import describe
-from warehouse.consumer import Consumer
-from warehouse.errors import WarehouseError
-from warehouse.load.children import ChildDecoder
-from warehouse.store import Warehouse
-from warehouse.upkeep.verification import Sample, Verification, verify_store
+from tracehouse.cli.output.streams import write_note
+from tracehouse.cli.serve.settings import ServiceSettings
+from tracehouse.cli.upkeep.verify_task import describe
+from tracehouse.warehouse.consumer import Consumer
+from tracehouse.warehouse.errors import WarehouseError
+from tracehouse.warehouse.load.children import ChildDecoder
+from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.upkeep.verification import Sample, Verification, verify_store
 
 _SHARE = 0.01  # of the dumps, in one turn
 _LOOK_SECONDS = 1.0

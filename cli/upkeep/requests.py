@@ -9,14 +9,14 @@ from dataclasses import asdict
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
-from cli.remote.questions import RemoteStore
-from cli.upkeep.store_task import Task
-from warehouse.load.summary import IngestProgress
+from tracehouse.cli.remote.questions import RemoteStore
+from tracehouse.cli.upkeep.store_task import Task
+from tracehouse.warehouse.load.summary import IngestProgress
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ingest.remote.connection import ServiceConnection
+    from tracehouse.ingest.remote.connection import ServiceConnection
 
 PATH = "/v1/upkeep"
 KEY_HEADER = "Idempotency-Key"

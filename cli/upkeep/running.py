@@ -6,14 +6,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.stores import lock_hint, open_to_write, service_of
-from cli.upkeep.store_task import Task, TaskStore
+from tracehouse.cli.stores import lock_hint, open_to_write, service_of
+from tracehouse.cli.upkeep.store_task import Task, TaskStore
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cli.output.options import OutputOptions
-    from warehouse.upkeep.compact import CompactionResult
+    from tracehouse.cli.output.options import OutputOptions
+    from tracehouse.warehouse.upkeep.compact import CompactionResult
 
 
 def run_task(task: Task, store: Path, *, wait: float, config: Path | None = None) -> pa.Table:
@@ -21,8 +21,8 @@ def run_task(task: Task, store: Path, *, wait: float, config: Path | None = None
 
     Errors of the store, of its queries and of the service are passed on.
     """
-    from cli.output.progress import progress_bar
-    from cli.upkeep.requests import request_task
+    from tracehouse.cli.output.progress import progress_bar
+    from tracehouse.cli.upkeep.requests import request_task
 
     service = service_of(store)
     if service is None:
@@ -37,7 +37,7 @@ def run_task(task: Task, store: Path, *, wait: float, config: Path | None = None
 
 def write_rows(options: OutputOptions, table: pa.Table) -> None:
     """Print the rows and notes of a task, or only the notes if it has no columns."""
-    from cli.output.render import write_table_note
+    from tracehouse.cli.output.render import write_table_note
 
     if table.num_columns:
         options.write(table)
@@ -46,15 +46,15 @@ def write_rows(options: OutputOptions, table: pa.Table) -> None:
 
 
 def _run_here(task: Task, store: Path, *, wait: float, config: Path | None) -> pa.Table:
-    from cli.output.progress import progress_bar
-    from warehouse.engine.store_file import FILE_NAME
-    from warehouse.opening.read import errors_while_open
+    from tracehouse.cli.output.progress import progress_bar
+    from tracehouse.warehouse.engine.store_file import FILE_NAME
+    from tracehouse.warehouse.opening.read import errors_while_open
 
     with progress_bar(unit="parts", has_events=False) as progress, ExitStack() as opened:
         warehouse = opened.enter_context(open_to_write(store, wait=wait))
 
         def compact() -> CompactionResult:
-            from warehouse.upkeep.compact import compact_store
+            from tracehouse.warehouse.upkeep.compact import compact_store
 
             opened.close()
             with lock_hint(wait):

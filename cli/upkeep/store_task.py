@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warehouse.load.summary import IngestProgress
-    from warehouse.store import Warehouse
-    from warehouse.upkeep.compact import CompactionResult
+    from tracehouse.warehouse.load.summary import IngestProgress
+    from tracehouse.warehouse.store import Warehouse
+    from tracehouse.warehouse.upkeep.compact import CompactionResult
 
 UPKEEP, TRIAGE = "upkeep", "triage"  # scopes of tokens
 

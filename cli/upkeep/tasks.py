@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from cli.upkeep.store_task import UPKEEP, Task, TaskStore, with_notes
-from cli.upkeep.triage import Accept, Note
-from cli.upkeep.verify_task import Verify
-from warehouse.errors import NoSuchDumpError, QueryError
+from tracehouse.cli.upkeep.store_task import UPKEEP, Task, TaskStore, with_notes
+from tracehouse.cli.upkeep.triage import Accept, Note
+from tracehouse.cli.upkeep.verify_task import Verify
+from tracehouse.warehouse.errors import NoSuchDumpError, QueryError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warehouse.upkeep.amend import Amendment
-    from warehouse.upkeep.choice import ChosenDump
+    from tracehouse.warehouse.upkeep.amend import Amendment
+    from tracehouse.warehouse.upkeep.choice import ChosenDump
 
 _UNCHANGED = "nothing was changed; add --yes to"
 
@@ -35,13 +35,17 @@ class Retention:
         if self.raw_days < 0:
             raise QueryError(f"raw_days: found {self.raw_days}, wanted 0 or more")
         if self.lake is not None:
-            from warehouse.lake.addresses import check_address
+            from tracehouse.warehouse.lake.addresses import check_address
 
             check_address(self.lake)
 
     def run(self, store: TaskStore) -> pa.Table:
         """Builds with old events."""
-        from warehouse.upkeep.retain import drop_old_events, find_old_events, sum_by_build
+        from tracehouse.warehouse.upkeep.retain import (
+            drop_old_events,
+            find_old_events,
+            sum_by_build,
+        )
 
         writing, notes = store.warehouse.writing, list[str]()
         old = find_old_events(writing, days=self.raw_days, kept_builds=self.keep_builds)
@@ -87,8 +91,8 @@ class Amend:
     yes: bool = False
 
     def __post_init__(self) -> None:
-        from warehouse.upkeep.amend import parse_corrections
-        from warehouse.upkeep.choice import check_choice
+        from tracehouse.warehouse.upkeep.amend import parse_corrections
+        from tracehouse.warehouse.upkeep.choice import check_choice
 
         parse_corrections(self.set)
         check_choice(prefix=self.dump, where=self.where)
@@ -97,8 +101,12 @@ class Amend:
         """A row for each field that changes."""
         import pyarrow as pa
 
-        from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
-        from warehouse.upkeep.choice import choose_dumps
+        from tracehouse.warehouse.upkeep.amend import (
+            amend_manifests,
+            parse_corrections,
+            plan_amendments,
+        )
+        from tracehouse.warehouse.upkeep.choice import choose_dumps
 
         writing = store.warehouse.writing
         chosen = choose_dumps(writing, prefix=self.dump, where=self.where)
@@ -124,7 +132,7 @@ class Forget:
     yes: bool = False
 
     def __post_init__(self) -> None:
-        from warehouse.upkeep.choice import check_choice
+        from tracehouse.warehouse.upkeep.choice import check_choice
 
         check_choice(prefix=self.dump, where=self._where)
 
@@ -132,7 +140,11 @@ class Forget:
         """The dumps; none and no columns if only an interrupted forget was completed."""
         import pyarrow as pa
 
-        from warehouse.upkeep.forget import find_kept_files, finish_forgetting, forget_dumps
+        from tracehouse.warehouse.upkeep.forget import (
+            find_kept_files,
+            finish_forgetting,
+            forget_dumps,
+        )
 
         chosen, notes = self._choose(store), list[str]()
         if not chosen:
@@ -162,8 +174,8 @@ class Forget:
         Raises:
             NoSuchDumpError: No dump matches, and no forget was interrupted.
         """
-        from warehouse.upkeep.choice import choose_dumps
-        from warehouse.upkeep.compact import is_compaction_wanted
+        from tracehouse.warehouse.upkeep.choice import choose_dumps
+        from tracehouse.warehouse.upkeep.compact import is_compaction_wanted
 
         try:
             return choose_dumps(store.warehouse.writing, prefix=self.dump, where=self._where)
@@ -203,7 +215,7 @@ class RebuildDumps:
     dumps: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        from warehouse.upkeep.choice import check_choice
+        from tracehouse.warehouse.upkeep.choice import check_choice
 
         if not self.dumps:
             raise QueryError("dumps: found none, wanted the SHA-256 of at least one")
@@ -214,8 +226,8 @@ class RebuildDumps:
         """The dumps, each with the tables that had other rows of it before."""
         import pyarrow as pa
 
-        from warehouse.upkeep.choice import choose_dumps
-        from warehouse.upkeep.reload import ReloadedDump, reload_dumps
+        from tracehouse.warehouse.upkeep.choice import choose_dumps
+        from tracehouse.warehouse.upkeep.reload import ReloadedDump, reload_dumps
 
         writing = store.warehouse.writing
         chosen = [dump for prefix in self.dumps for dump in choose_dumps(writing, prefix=prefix)]
@@ -236,8 +248,8 @@ def _find_in_lake(old: pa.Table, lake: str) -> pa.Table:
     """The dumps whose events are all in the lake."""
     import pyarrow as pa
 
-    from warehouse.lake.place import Lake
-    from warehouse.lake.verification import find_whole_dumps
+    from tracehouse.warehouse.lake.place import Lake
+    from tracehouse.warehouse.lake.verification import find_whole_dumps
 
     hashes = old["sha256"].to_pylist()
     held = find_whole_dumps(Lake(lake), hashes)

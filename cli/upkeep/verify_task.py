@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
-from cli.upkeep.store_task import UPKEEP, TaskStore, with_notes
-from warehouse.errors import QueryError
+from tracehouse.cli.upkeep.store_task import UPKEEP, TaskStore, with_notes
+from tracehouse.warehouse.errors import QueryError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warehouse.store import Warehouse
-    from warehouse.upkeep.verification import Verification
+    from tracehouse.warehouse.store import Warehouse
+    from tracehouse.warehouse.upkeep.verification import Verification
 
 
 _AGAIN = "restore it from a copy, or run 'tracehouse export lake' into an empty one"
@@ -36,7 +36,7 @@ class Verify:
             raise QueryError(f"share: found {self.share:g}, wanted more than 0 and at most 1")
         self._since()
         if self.lake is not None:
-            from warehouse.lake.addresses import check_address
+            from tracehouse.warehouse.lake.addresses import check_address
 
             check_address(self.lake)
 
@@ -44,7 +44,7 @@ class Verify:
         """The damages; none if all rows are what they were."""
         import pyarrow as pa
 
-        from warehouse.upkeep.verification import Sample, verify_store
+        from tracehouse.warehouse.upkeep.verification import Sample, verify_store
 
         start = random.random() if self.share < 1 else 0.0  # noqa: S311 - no secret
         sample = Sample(self.share, start, self._since())
@@ -64,7 +64,7 @@ class Verify:
         Raises:
             QueryError: It is not a date.
         """
-        from warehouse.catalogue.parameters import parse_time
+        from tracehouse.warehouse.catalogue.parameters import parse_time
 
         if self.since is None:
             return None
@@ -75,8 +75,8 @@ class Verify:
 
 
 def _verify_lake(warehouse: Warehouse, lake: str) -> list[dict[str, object]]:
-    from warehouse.lake.place import Lake
-    from warehouse.lake.wrong_dumps import find_wrong_dumps
+    from tracehouse.warehouse.lake.place import Lake
+    from tracehouse.warehouse.lake.wrong_dumps import find_wrong_dumps
 
     problem = "rows in the lake disagree with the digests of the store"
     return [

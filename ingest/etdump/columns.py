@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.etdump.arena import Ints
-from ingest.etdump.flatbuffer import TableColumn
-from ingest.etdump.values import NO_VALUES, Values
+from tracehouse.ingest.etdump.arena import Ints
+from tracehouse.ingest.etdump.flatbuffer import TableColumn
+from tracehouse.ingest.etdump.values import NO_VALUES, Values
 
 
 @dataclass(frozen=True)

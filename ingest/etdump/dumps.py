@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.etdump.arena import Ints
-from ingest.etdump.columns import (
+from tracehouse.ingest.etdump.arena import Ints
+from tracehouse.ingest.etdump.columns import (
     NO_TEXTS,
     AllocationEvents,
     Allocators,
@@ -20,7 +20,7 @@ from ingest.etdump.columns import (
     Runs,
     Texts,
 )
-from ingest.etdump.layouts import Layout
+from tracehouse.ingest.etdump.layouts import Layout
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.etdump.arena import Ints
-from ingest.etdump.columns import Runs
-from ingest.signatures import LoggedEvent
+from tracehouse.ingest.etdump.arena import Ints
+from tracehouse.ingest.etdump.columns import Runs
+from tracehouse.ingest.signatures import LoggedEvent
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.etdump.arena import Ints, Mask, representatives
-from ingest.etdump.limits import LONGEST_NAME
-from ingest.etdump.scope import Scope
+from tracehouse.ingest.etdump.arena import Ints, Mask, representatives
+from tracehouse.ingest.etdump.limits import LONGEST_NAME
+from tracehouse.ingest.etdump.scope import Scope
 
 _FEW = 64  # fewer vtables are looked up one by one and cached
 _NONE = np.zeros(0, np.int64)

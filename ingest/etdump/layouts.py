@@ -11,17 +11,23 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.etdump.arena import Fault, FaultyDumps, Ints
-from ingest.etdump.columns import Runs
-from ingest.etdump.entries import Entries, collect_entries, count_before, find_distinct, hash_rows
-from ingest.etdump.limits import (
+from tracehouse.ingest.etdump.arena import Fault, FaultyDumps, Ints
+from tracehouse.ingest.etdump.columns import Runs
+from tracehouse.ingest.etdump.entries import (
+    Entries,
+    collect_entries,
+    count_before,
+    find_distinct,
+    hash_rows,
+)
+from tracehouse.ingest.etdump.limits import (
     MOST_PART_TEXT,
     MOST_SIGNATURES,
     TOO_MANY_SIGNATURES,
     TOO_MUCH_TEXT,
     text_budget,
 )
-from ingest.signatures import (
+from tracehouse.ingest.signatures import (
     EventSignature,
     LoggedEvent,
     RunLayout,

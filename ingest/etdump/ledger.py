@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingest.etdump.arena import Arena, Fault, FaultyDumps, Ints
-from ingest.etdump.columns import Runs, Texts
-from ingest.etdump.layouts import Layout, SignatureBook
-from ingest.etdump.limits import (
+from tracehouse.ingest.etdump.arena import Arena, Fault, FaultyDumps, Ints
+from tracehouse.ingest.etdump.columns import Runs, Texts
+from tracehouse.ingest.etdump.layouts import Layout, SignatureBook
+from tracehouse.ingest.etdump.limits import (
     MOST_SIGNATURE_EVENTS,
     MOST_SIGNATURE_TEXT,
     MOST_SIGNATURES,

@@ -6,7 +6,7 @@ the outcome does not depend on other dumps decoded with it, or on how it is spli
 
 from __future__ import annotations
 
-from ingest.etdump.arena import Fault, Ints
+from tracehouse.ingest.etdump.arena import Fault, Ints
 
 LONGEST_NAME = 1 << 16
 """Bytes of a text: the name of a run, event, value or allocator, or a string delegate id."""

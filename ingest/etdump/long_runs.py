@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.etdump.arena import Arena, FaultyDumps, Ints
-from ingest.etdump.columns import DumpHeaders, RunHeaders, Runs
-from ingest.etdump.dumps import Dumps, RunExcerpt, StoredRuns, collect_extras
-from ingest.etdump.entries import collect_entries, count_before, find_distinct
-from ingest.etdump.flatbuffer import read_vectors
-from ingest.etdump.layouts import Layout, SignatureBook
-from ingest.etdump.ledger import Ledger, repeated_text
-from ingest.etdump.limits import (
+from tracehouse.ingest.etdump.arena import Arena, FaultyDumps, Ints
+from tracehouse.ingest.etdump.columns import DumpHeaders, RunHeaders, Runs
+from tracehouse.ingest.etdump.dumps import Dumps, RunExcerpt, StoredRuns, collect_extras
+from tracehouse.ingest.etdump.entries import collect_entries, count_before, find_distinct
+from tracehouse.ingest.etdump.flatbuffer import read_vectors
+from tracehouse.ingest.etdump.layouts import Layout, SignatureBook
+from tracehouse.ingest.etdump.ledger import Ledger, repeated_text
+from tracehouse.ingest.etdump.limits import (
     EVENT_TOO_LARGE,
     MOST_EVENT_BYTES,
     MOST_PART_TEXT,
@@ -29,10 +29,10 @@ from ingest.etdump.limits import (
     TOO_MANY_SIGNATURES,
     TOO_MUCH_TEXT,
 )
-from ingest.etdump.origins import UINT32_MAX, StartRanges, find_origins, may_be_first
-from ingest.etdump.schema import read_events, read_run_headers
-from ingest.etdump.scope import PartTooLarge, Scope
-from ingest.signatures import LoggedEvent
+from tracehouse.ingest.etdump.origins import UINT32_MAX, StartRanges, find_origins, may_be_first
+from tracehouse.ingest.etdump.schema import read_events, read_run_headers
+from tracehouse.ingest.etdump.scope import PartTooLarge, Scope
+from tracehouse.ingest.signatures import LoggedEvent
 
 _ZERO = np.zeros(1, np.int64)
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.etdump.arena import Ints, Mask
+from tracehouse.ingest.etdump.arena import Ints, Mask
 
 UINT32_MAX = np.uint64(2**32 - 1)
 _HALF = np.uint64(2**31)

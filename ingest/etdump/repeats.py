@@ -27,11 +27,11 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from ingest.etdump.arena import Arena, FaultyDumps, Ints, Mask
-from ingest.etdump.columns import DumpHeaders, Runs
-from ingest.etdump.schema import PROFILE_WIDTHS, read_runs
-from ingest.etdump.scope import Scope
-from ingest.etdump.templates import can_be_templates, find_times
+from tracehouse.ingest.etdump.arena import Arena, FaultyDumps, Ints, Mask
+from tracehouse.ingest.etdump.columns import DumpHeaders, Runs
+from tracehouse.ingest.etdump.schema import PROFILE_WIDTHS, read_runs
+from tracehouse.ingest.etdump.scope import Scope
+from tracehouse.ingest.etdump.templates import can_be_templates, find_times
 
 _FEWEST = 3  # runs of one length before one of them becomes a template
 _VTABLE_BYTES = 4 + 2 * len(PROFILE_WIDTHS)  # read of a vtable: its sizes and the known slots

@@ -9,16 +9,16 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.etdump.arena import Arena, Ints
-from ingest.etdump.columns import DumpHeaders, Texts
-from ingest.etdump.dumps import Dumps, StoredRuns, collect_extras
-from ingest.etdump.layouts import SignatureBook, lay_out_runs
-from ingest.etdump.ledger import Ledger, repeated_text
-from ingest.etdump.limits import MOST_PART_TEXT, PART_BYTES
-from ingest.etdump.long_runs import read_long_run
-from ingest.etdump.repeats import Part, Pieces, Repeats, cut_pieces, find_repeats
-from ingest.etdump.schema import read_headers, read_runs
-from ingest.etdump.scope import PartTooLarge, Scope
+from tracehouse.ingest.etdump.arena import Arena, Ints
+from tracehouse.ingest.etdump.columns import DumpHeaders, Texts
+from tracehouse.ingest.etdump.dumps import Dumps, StoredRuns, collect_extras
+from tracehouse.ingest.etdump.layouts import SignatureBook, lay_out_runs
+from tracehouse.ingest.etdump.ledger import Ledger, repeated_text
+from tracehouse.ingest.etdump.limits import MOST_PART_TEXT, PART_BYTES
+from tracehouse.ingest.etdump.long_runs import read_long_run
+from tracehouse.ingest.etdump.repeats import Part, Pieces, Repeats, cut_pieces, find_repeats
+from tracehouse.ingest.etdump.schema import read_headers, read_runs
+from tracehouse.ingest.etdump.scope import PartTooLarge, Scope
 
 
 def read_dumps(arena: Arena, book: SignatureBook, part_bytes: int) -> Iterator[Dumps]:

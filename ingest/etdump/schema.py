@@ -19,8 +19,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.etdump.arena import Arena, Ints
-from ingest.etdump.columns import (
+from tracehouse.ingest.etdump.arena import Arena, Ints
+from tracehouse.ingest.etdump.columns import (
     NO_ALLOCATIONS,
     NO_ALLOCATORS,
     NO_DEBUGS,
@@ -34,17 +34,17 @@ from ingest.etdump.columns import (
     Texts,
     find_allocators,
 )
-from ingest.etdump.flatbuffer import (
+from tracehouse.ingest.etdump.flatbuffer import (
     TableColumn,
     expand_vectors,
     read_strings,
     read_tables,
     read_vectors,
 )
-from ingest.etdump.limits import MOST_RUNS
-from ingest.etdump.scope import Scope
-from ingest.etdump.strings import encode_strings
-from ingest.etdump.values import read_values
+from tracehouse.ingest.etdump.limits import MOST_RUNS
+from tracehouse.ingest.etdump.scope import Scope
+from tracehouse.ingest.etdump.strings import encode_strings
+from tracehouse.ingest.etdump.values import read_values
 
 IDENTIFIER = int.from_bytes(b"ED00", "little")
 _LARGEST = 2**31 - 1  # bytes that 32-bit signed offsets reach

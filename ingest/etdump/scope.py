@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ingest.etdump.arena import Arena, Fault, FaultyDumps, Ints, Mask
+from tracehouse.ingest.etdump.arena import Arena, Fault, FaultyDumps, Ints, Mask
 
 
 class PartTooLarge(Exception):  # noqa: N818 - control flow, never shown

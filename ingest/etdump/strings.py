@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ingest.etdump.arena import Arena, Ints, Mask
+from tracehouse.ingest.etdump.arena import Arena, Ints, Mask
 
 _SHORT = 64  # bytes; longer strings are rare and are read one by one
 _FEW = 512  # fewer strings are read one by one

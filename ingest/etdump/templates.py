@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ingest.etdump.arena import Ints, Mask
-from ingest.etdump.columns import Runs
-from ingest.etdump.flatbuffer import TableColumn
-from ingest.etdump.schema import PROFILE_WIDTHS
-from ingest.etdump.scope import Scope
+from tracehouse.ingest.etdump.arena import Ints, Mask
+from tracehouse.ingest.etdump.columns import Runs
+from tracehouse.ingest.etdump.flatbuffer import TableColumn
+from tracehouse.ingest.etdump.schema import PROFILE_WIDTHS
+from tracehouse.ingest.etdump.scope import Scope
 
 _MOST_VTABLES = 64  # of a template's tables; a runtime writes about ten
 

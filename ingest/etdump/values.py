@@ -17,8 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.etdump.arena import Ints, Mask
-from ingest.etdump.flatbuffer import TableColumn, expand_vectors, read_tables, read_vectors
+from tracehouse.ingest.etdump.arena import Ints, Mask
+from tracehouse.ingest.etdump.flatbuffer import (
+    TableColumn,
+    expand_vectors,
+    read_tables,
+    read_vectors,
+)
 
 VALUE_TYPES = ("null", "int", "bool", "float", "double", "tensor", "tensor_list", "string")
 MISSING = 256  # type of a debug event without an entry; not the value of any byte

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ingest.etrecord.graphs import DIALECTS, Graph
+from tracehouse.ingest.etrecord.graphs import DIALECTS, Graph
 
 _DTYPES = (
     "unknown", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64",

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ingest.allowance import Allowance
-from ingest.etrecord.maps import need_name
-from ingest.strict_json import parse_integer, parse_json
+from tracehouse.ingest.allowance import Allowance
+from tracehouse.ingest.etrecord.maps import need_name
+from tracehouse.ingest.strict_json import parse_integer, parse_json
 
 DIALECTS = "executorch.exir.dialects."
 MAX_HANDLES = 1_000_000

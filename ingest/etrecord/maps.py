@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ingest.strict_json import describe, parse_integer
+from tracehouse.ingest.strict_json import describe, parse_integer
 
 MAX_METHODS = 1_000
 MAX_NAME_LETTERS = 1_000  # names are repeated in many rows

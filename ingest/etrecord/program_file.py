@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ingest.allowance import Allowance
-from ingest.errors import SourceError
-from ingest.etdump.values import DTYPES
+from tracehouse.ingest.allowance import Allowance
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.etdump.values import DTYPES
 
 IDENTIFIER = b"ET12"
 _HEADER = b"eh00"  # of the extended header, at byte 8

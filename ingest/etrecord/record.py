@@ -32,16 +32,22 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
-from ingest.errors import EtRecordError
-from ingest.etrecord.graphs import Graph, read_graphs
-from ingest.etrecord.maps import DelegateMap, Handles, parse_delegate, parse_handles, parse_methods
-from ingest.etrecord.names import EDGE_PROGRAM, EXPORTED_PROGRAM, REPRESENTATIVE_INPUTS
-from ingest.etrecord.torch_archive import read_torch_archive
-from ingest.etrecord.values import RecordedValue, ValueParser
-from ingest.file_magic import begins_like_dump, describe_bytes
-from ingest.sources.paths import Source, read_source
-from ingest.sources.zip_members import ZipMembers
-from ingest.strict_json import parse_integer, parse_json, quote
+from tracehouse.ingest.errors import EtRecordError
+from tracehouse.ingest.etrecord.graphs import Graph, read_graphs
+from tracehouse.ingest.etrecord.maps import (
+    DelegateMap,
+    Handles,
+    parse_delegate,
+    parse_handles,
+    parse_methods,
+)
+from tracehouse.ingest.etrecord.names import EDGE_PROGRAM, EXPORTED_PROGRAM, REPRESENTATIVE_INPUTS
+from tracehouse.ingest.etrecord.torch_archive import read_torch_archive
+from tracehouse.ingest.etrecord.values import RecordedValue, ValueParser
+from tracehouse.ingest.file_magic import begins_like_dump, describe_bytes
+from tracehouse.ingest.sources.paths import Source, read_source
+from tracehouse.ingest.sources.zip_members import ZipMembers
+from tracehouse.ingest.strict_json import parse_integer, parse_json, quote
 
 MAX_JSON_BYTES = 256 << 20
 MAX_INFLATION = 64  # bytes per byte of a compressed ETRecord

@@ -13,13 +13,13 @@ from itertools import chain, islice
 
 import pyarrow as pa
 
-from ingest.allowance import Allowance, AllowanceError
-from ingest.errors import EtRecordError
-from ingest.etrecord.graph_code import code_lines
-from ingest.etrecord.graphs import Graph
-from ingest.etrecord.maps import Handles
-from ingest.etrecord.record import EtRecord
-from ingest.schemas.programs import PROGRAM_TABLES
+from tracehouse.ingest.allowance import Allowance, AllowanceError
+from tracehouse.ingest.errors import EtRecordError
+from tracehouse.ingest.etrecord.graph_code import code_lines
+from tracehouse.ingest.etrecord.graphs import Graph
+from tracehouse.ingest.etrecord.maps import Handles
+from tracehouse.ingest.etrecord.record import EtRecord
+from tracehouse.ingest.schemas.programs import PROGRAM_TABLES
 
 FREE_BYTES = 64 << 20
 BYTES_PER_BYTE = 64

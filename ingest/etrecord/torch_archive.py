@@ -13,11 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from ingest.allowance import Allowance
-from ingest.debug_buffer import DebugBuffer, TensorValue
-from ingest.errors import EtRecordError
-from ingest.etrecord.pickle_opcodes import read_opcodes
-from ingest.sources.zip_members import ZipMembers
+from tracehouse.ingest.allowance import Allowance
+from tracehouse.ingest.debug_buffer import DebugBuffer, TensorValue
+from tracehouse.ingest.errors import EtRecordError
+from tracehouse.ingest.etrecord.pickle_opcodes import read_opcodes
+from tracehouse.ingest.sources.zip_members import ZipMembers
 
 MAX_PICKLE_BYTES = 64 << 20
 MAX_OPCODES = 2_000_000  # enough for 60,000 tensors; takes about a second

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ingest.debug_buffer import TensorValue
+from tracehouse.ingest.debug_buffer import TensorValue
 
 MAX_VALUES = 1_000_000
 

@@ -14,8 +14,8 @@ from itertools import islice
 
 from pydantic import BaseModel
 
-from ingest.schemas.attributes import SECTIONS, compose, short_name
-from ingest.strict_json import quote
+from tracehouse.ingest.schemas.attributes import SECTIONS, compose, short_name
+from tracehouse.ingest.strict_json import quote
 
 Key = tuple[str, str]
 Fields = dict[Key, object]

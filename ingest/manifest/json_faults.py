@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ingest.file_magic import describe_bytes, is_utf16
+from tracehouse.ingest.file_magic import describe_bytes, is_utf16
 
 # Matching takes linear time, whatever the text is: it may be hostile.
 _HEAD_BYTES = 64 << 10

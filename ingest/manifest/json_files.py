@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ingest.errors import ManifestError
-from ingest.manifest.json_faults import explain_json
-from ingest.strict_json import NotJSONError, parse_finite_json
+from tracehouse.ingest.errors import ManifestError
+from tracehouse.ingest.manifest.json_faults import explain_json
+from tracehouse.ingest.strict_json import NotJSONError, parse_finite_json
 
 MAX_MANIFEST_BYTES = 1 << 20
 MAX_MANIFEST_MARKS = 1 << 16  # more than the tags and counters of a manifest can have

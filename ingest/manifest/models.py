@@ -20,9 +20,9 @@ from pydantic import (
 )
 from pydantic_core import from_json
 
-from ingest.manifest.fields import FullShape, flatten, nest
-from ingest.manifest.times import parse_time, write_time
-from ingest.schemas.attributes import compose
+from tracehouse.ingest.manifest.fields import FullShape, flatten, nest
+from tracehouse.ingest.manifest.times import parse_time, write_time
+from tracehouse.ingest.schemas.attributes import compose
 
 MAX_NAME_LENGTH = 1_000
 MAX_TAGS_LENGTH = 64 << 10  # as JSON; each dump stores a copy

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Collection, Sequence
 
-from ingest.errors import ManifestError
+from tracehouse.ingest.errors import ManifestError
 
 _TOKENS = re.compile(r"(\*\*/|\*\*|\*|\?|\{[^{}/]*\})")
 _REPEATED = ("**/", "**", "*")

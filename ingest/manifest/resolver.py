@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from ingest.errors import ManifestError, pydantic_problem
-from ingest.manifest.fields import (
+from tracehouse.ingest.errors import ManifestError, pydantic_problem
+from tracehouse.ingest.manifest.fields import (
     COUNTERS,
     LAYOUT_FIELDS,
     REQUIRED,
@@ -25,17 +25,27 @@ from ingest.manifest.fields import (
     near_misses,
     nest,
 )
-from ingest.manifest.models import Build, Clock, Device, Manifest, Model, Rate
-from ingest.manifest.path_template import parse_layout
-from ingest.manifest.runner_output import Counters, add_counters, counters_of, read_printed
-from ingest.manifest.sidecars import Sidecar, SidecarParser, parse_sidecar, read_sidecar
-from ingest.manifest.times import describe_doubts
-from ingest.schemas.attributes import compose
-from ingest.sources.file_names import BENCHMARK_RESULTS, LOG_SUFFIX, SHARED_MANIFEST, sidecar_names
-from ingest.sources.folder_names import FolderNames
-from ingest.sources.paths import Folder, Source
-from ingest.sources.tops import is_below
-from ingest.strict_json import quote
+from tracehouse.ingest.manifest.models import Build, Clock, Device, Manifest, Model, Rate
+from tracehouse.ingest.manifest.path_template import parse_layout
+from tracehouse.ingest.manifest.runner_output import (
+    Counters,
+    add_counters,
+    counters_of,
+    read_printed,
+)
+from tracehouse.ingest.manifest.sidecars import Sidecar, SidecarParser, parse_sidecar, read_sidecar
+from tracehouse.ingest.manifest.times import describe_doubts
+from tracehouse.ingest.schemas.attributes import compose
+from tracehouse.ingest.sources.file_names import (
+    BENCHMARK_RESULTS,
+    LOG_SUFFIX,
+    SHARED_MANIFEST,
+    sidecar_names,
+)
+from tracehouse.ingest.sources.folder_names import FolderNames
+from tracehouse.ingest.sources.paths import Folder, Source
+from tracehouse.ingest.sources.tops import is_below
+from tracehouse.ingest.strict_json import quote
 
 __all__ = ["Build", "Clock", "Device", "Manifest", "ManifestResolver", "Model", "Rate"]
 
@@ -235,8 +245,8 @@ def check_fields(place: str, content: Mapping[str, object]) -> None:
     >>> check_fields("options", {"clock": "years"})
     Traceback (most recent call last):
         ...
-    ingest.errors.ManifestError: options: clock.unit: found 'years', wanted 'ns', 'us', 'ms', \
-'s' or 'cycles'
+    tracehouse.ingest.errors.ManifestError: options: clock.unit: found 'years', wanted 'ns', \
+'us', 'ms', 's' or 'cycles'
     """
     _merge_into(dict.fromkeys(REQUIRED.values(), "any"), place, content)
 

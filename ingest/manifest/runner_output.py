@@ -22,12 +22,12 @@ from itertools import islice
 from operator import methodcaller
 from statistics import median
 
-from ingest.allowance import Allowance, AllowanceError
-from ingest.errors import ManifestError
-from ingest.manifest.json_files import parse_json
-from ingest.sources.file_names import LOG_SUFFIX, QHAS_SUFFIX, FolderFiles, stem_of
-from ingest.sources.paths import Source
-from ingest.strict_json import unique_keys
+from tracehouse.ingest.allowance import Allowance, AllowanceError
+from tracehouse.ingest.errors import ManifestError
+from tracehouse.ingest.manifest.json_files import parse_json
+from tracehouse.ingest.sources.file_names import LOG_SUFFIX, QHAS_SUFFIX, FolderFiles, stem_of
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.strict_json import unique_keys
 
 Counters = list[dict[str, object]]
 _Figure = tuple[str, str, float]  # name, unit, value

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 
-from ingest.errors import ManifestError
-from ingest.manifest.benchmark_results import parse_benchmark_results
-from ingest.manifest.json_files import MAX_MANIFEST_BYTES, parse_json
-from ingest.manifest.runner_output import MAX_PRINTED_BYTES, parse_printed
-from ingest.sources.file_names import LOG_SUFFIX, QHAS_SUFFIX
-from ingest.sources.paths import Source, read_end_if_present, read_if_present
-from ingest.strict_json import quote
+from tracehouse.ingest.errors import ManifestError
+from tracehouse.ingest.manifest.benchmark_results import parse_benchmark_results
+from tracehouse.ingest.manifest.json_files import MAX_MANIFEST_BYTES, parse_json
+from tracehouse.ingest.manifest.runner_output import MAX_PRINTED_BYTES, parse_printed
+from tracehouse.ingest.sources.file_names import LOG_SUFFIX, QHAS_SUFFIX
+from tracehouse.ingest.sources.paths import Source, read_end_if_present, read_if_present
+from tracehouse.ingest.strict_json import quote
 
 
 class Sidecar(StrEnum):

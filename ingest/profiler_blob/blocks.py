@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import DumpError
-from ingest.etdump.arena import Fault, FaultyDumps, Ints
-from ingest.etdump.limits import BLOB_TOO_LARGE, MOST_BLOB_BLOCKS, MOST_BLOB_ENTRIES
-from ingest.etdump.schema import IDENTIFIER
+from tracehouse.ingest.errors import DumpError
+from tracehouse.ingest.etdump.arena import Fault, FaultyDumps, Ints
+from tracehouse.ingest.etdump.limits import BLOB_TOO_LARGE, MOST_BLOB_BLOCKS, MOST_BLOB_ENTRIES
+from tracehouse.ingest.etdump.schema import IDENTIFIER
 
 VERSION = 1
 

@@ -9,15 +9,28 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.etdump.arena import Arena, FaultyDumps, Ints
-from ingest.etdump.columns import NO_DEBUGS, AllocationEvents, Allocators, DumpHeaders, Texts
-from ingest.etdump.dumps import NO_METADATA, Dumps, Extras, StoredRuns
-from ingest.etdump.entries import find_distinct
-from ingest.etdump.layouts import Layout, SignatureBook
-from ingest.etdump.ledger import Ledger
-from ingest.etdump.limits import MOST_PART_TEXT, MOST_SIGNATURES, TOO_MANY_SIGNATURES
-from ingest.profiler_blob.blocks import EVENT, VERSION, Blocks, Rows, cut_name, find_allocators
-from ingest.signatures import LoggedEvent
+from tracehouse.ingest.etdump.arena import Arena, FaultyDumps, Ints
+from tracehouse.ingest.etdump.columns import (
+    NO_DEBUGS,
+    AllocationEvents,
+    Allocators,
+    DumpHeaders,
+    Texts,
+)
+from tracehouse.ingest.etdump.dumps import NO_METADATA, Dumps, Extras, StoredRuns
+from tracehouse.ingest.etdump.entries import find_distinct
+from tracehouse.ingest.etdump.layouts import Layout, SignatureBook
+from tracehouse.ingest.etdump.ledger import Ledger
+from tracehouse.ingest.etdump.limits import MOST_PART_TEXT, MOST_SIGNATURES, TOO_MANY_SIGNATURES
+from tracehouse.ingest.profiler_blob.blocks import (
+    EVENT,
+    VERSION,
+    Blocks,
+    Rows,
+    cut_name,
+    find_allocators,
+)
+from tracehouse.ingest.signatures import LoggedEvent
 
 _WORDS = EVENT.itemsize // 8
 _IDENTITY_WORDS = 5  # name, chain and instruction: all but the two times

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from ingest.errors import RecordingError
+from tracehouse.ingest.errors import RecordingError
 
 
 class DumpPlace(NamedTuple):

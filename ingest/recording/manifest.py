@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from ingest.manifest.host import describe_host, describe_run_context
-from ingest.manifest.resolver import ManifestResolver, check_fields
-from ingest.recording.session import RecordingPlan, check_program
-from ingest.sources.paths import Source
+from tracehouse.ingest.manifest.host import describe_host, describe_run_context
+from tracehouse.ingest.manifest.resolver import ManifestResolver, check_fields
+from tracehouse.ingest.recording.session import RecordingPlan, check_program
+from tracehouse.ingest.sources.paths import Source
 
 _OF_A_BUILD = ("build", "commit", "branch", "committed_at", "ordinal", "parent", "role")
 _LETTERS = 12

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from ingest.errors import RecordingError
-from ingest.recording.manifest import PlannedDump, fields_of_other, session_of
-from ingest.recording.session import RecordingPlan, run_recording
-from ingest.sources.companions import DEBUG_BUFFER_SUFFIX
+from tracehouse.ingest.errors import RecordingError
+from tracehouse.ingest.recording.manifest import PlannedDump, fields_of_other, session_of
+from tracehouse.ingest.recording.session import RecordingPlan, run_recording
+from tracehouse.ingest.sources.companions import DEBUG_BUFFER_SUFFIX
 
 Watch = Callable[[int], AbstractContextManager[Callable[[int], None] | None]]
 

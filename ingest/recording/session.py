@@ -21,10 +21,10 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import RecordingError, SourceError
-from ingest.sources.companions import DEBUG_BUFFER_SUFFIX
-from ingest.sources.paths import Source, read_source
-from ingest.sources.reading import describe_refusal
+from tracehouse.ingest.errors import RecordingError, SourceError
+from tracehouse.ingest.sources.companions import DEBUG_BUFFER_SUFFIX
+from tracehouse.ingest.sources.paths import Source, read_source
+from tracehouse.ingest.sources.reading import describe_refusal
 
 Array = NDArray[Any]
 

@@ -15,7 +15,7 @@ from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from ingest.errors import ServiceError
+from tracehouse.ingest.errors import ServiceError
 
 TOKEN_VARIABLE = "TRACEHOUSE_TOKEN"  # noqa: S105 - the variable's name
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
-from ingest.errors import ServiceError
-from ingest.remote.connection import TRANSIENT, ServiceAnswer, ServiceConnection
+from tracehouse.ingest.errors import ServiceError
+from tracehouse.ingest.remote.connection import TRANSIENT, ServiceAnswer, ServiceConnection
 
 MOST_DUMPS = 256  # that a service takes in one request; a line of its audit log names them
 

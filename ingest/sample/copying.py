@@ -8,7 +8,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import NamedTuple
 
-from ingest.errors import SinkError
+from tracehouse.ingest.errors import SinkError
 
 DUMPS = 148  # most files are zip archives of several dumps
 
@@ -26,7 +26,7 @@ def copy_sample(out: Path) -> SampleSummary:
     Raises:
         SinkError: The folder cannot be written, or has a different file of the same name.
     """
-    copied = list(_list_files(files("ingest.sample") / "farm", out))
+    copied = list(_list_files(files("tracehouse.ingest.sample") / "farm", out))
     try:
         contents = [(target, source.read_bytes()) for source, target in copied]
         for target, content in contents:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ingest.schemas.fields import field, table
+from tracehouse.ingest.schemas.fields import field, table
 
 _SEGMENT = field("segment", pa.int64(), "Number of the archive's segment, from 1.")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ingest.schemas.fields import UTC_US, field, table
+from tracehouse.ingest.schemas.fields import UTC_US, field, table
 
 DECISION_STATES = ("acknowledged", "accepted", "reopened")
 NOTE_STATES = ("noted", "withdrawn")

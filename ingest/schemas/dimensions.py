@@ -6,8 +6,8 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from ingest.schemas.attributes import SECTIONS, dimension_columns
-from ingest.schemas.fields import UTC_US, field, table
+from tracehouse.ingest.schemas.attributes import SECTIONS, dimension_columns
+from tracehouse.ingest.schemas.fields import UTC_US, field, table
 
 _TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64(), datetime: UTC_US}
 

@@ -11,17 +11,22 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ingest.schemas.archive import ARCHIVE_SEGMENTS, ARCHIVED_FILES
-from ingest.schemas.decisions import GROUP_DECISIONS
-from ingest.schemas.dimensions import dimension
-from ingest.schemas.fields import DUMP_ID, DUMP_INDEX, RUN_INDEX, UTC_US, decoded_fields
-from ingest.schemas.fields import field as _field
-from ingest.schemas.fields import table as _table
-from ingest.schemas.nights import JUDGED_NIGHTS
-from ingest.schemas.programs import EVENT_MODULES, EVENT_ORIGINS, PROGRAM_TABLES
-from ingest.schemas.rollups import ROLLUPS
-from ingest.schemas.tensors import SHA256, TENSORS
-from ingest.schemas.upkeep import BUILD_ORDER, DROPPED_EVENTS, FORGOTTEN_DUMPS, digest_table
+from tracehouse.ingest.schemas.archive import ARCHIVE_SEGMENTS, ARCHIVED_FILES
+from tracehouse.ingest.schemas.decisions import GROUP_DECISIONS
+from tracehouse.ingest.schemas.dimensions import dimension
+from tracehouse.ingest.schemas.fields import DUMP_ID, DUMP_INDEX, RUN_INDEX, UTC_US, decoded_fields
+from tracehouse.ingest.schemas.fields import field as _field
+from tracehouse.ingest.schemas.fields import table as _table
+from tracehouse.ingest.schemas.nights import JUDGED_NIGHTS
+from tracehouse.ingest.schemas.programs import EVENT_MODULES, EVENT_ORIGINS, PROGRAM_TABLES
+from tracehouse.ingest.schemas.rollups import ROLLUPS
+from tracehouse.ingest.schemas.tensors import SHA256, TENSORS
+from tracehouse.ingest.schemas.upkeep import (
+    BUILD_ORDER,
+    DROPPED_EVENTS,
+    FORGOTTEN_DUMPS,
+    digest_table,
+)
 
 UINT64 = pa.decimal128(20, 0)
 

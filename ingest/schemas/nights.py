@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ingest.schemas.fields import UTC_US, field, table
+from tracehouse.ingest.schemas.fields import UTC_US, field, table
 
 JUDGED_NIGHTS = table(
     "One row per build and settings: the last nightly report of the build. A report whose inputs "

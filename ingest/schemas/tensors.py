@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ingest.schemas.fields import field, table
+from tracehouse.ingest.schemas.fields import field, table
 
 _HASH = "SHA-256 of a tensor's bytes in logical C order, lower-case hex"
 

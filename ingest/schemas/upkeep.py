@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from ingest.schemas.fields import DUMP_ID, UTC_US, field, table
+from tracehouse.ingest.schemas.fields import DUMP_ID, UTC_US, field, table
 
 DROPPED_EVENTS = table(
     "One row per dump whose rows of events were dropped for their age.",

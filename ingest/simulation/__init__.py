@@ -8,8 +8,8 @@ the noise of real dumps (`noise.py`, `timeline.py`), over builds in which some o
 
 from __future__ import annotations
 
-from ingest.simulation.farm import FarmProgress, FarmWriter
-from ingest.simulation.plan import FarmPlan, FarmSize, plan_farm
-from ingest.simulation.truth import FarmSummary
+from tracehouse.ingest.simulation.farm import FarmProgress, FarmWriter
+from tracehouse.ingest.simulation.plan import FarmPlan, FarmSize, plan_farm
+from tracehouse.ingest.simulation.truth import FarmSummary
 
 __all__ = ["FarmPlan", "FarmProgress", "FarmSize", "FarmSummary", "FarmWriter", "plan_farm"]

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.etdump.arena import Ints
+from tracehouse.ingest.etdump.arena import Ints
 
 _NS_PER_TICK = {"ns": 1, "us": 1000}
 

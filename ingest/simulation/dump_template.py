@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import DumpError
-from ingest.etdump.arena import Arena, Ints
-from ingest.etdump.flatbuffer import read_tables
-from ingest.etdump.schema import read_headers, read_runs
-from ingest.etdump.scope import Scope
-from ingest.etdump.templates import find_times
+from tracehouse.ingest.errors import DumpError
+from tracehouse.ingest.etdump.arena import Arena, Ints
+from tracehouse.ingest.etdump.flatbuffer import read_tables
+from tracehouse.ingest.etdump.schema import read_headers, read_runs
+from tracehouse.ingest.etdump.scope import Scope
+from tracehouse.ingest.etdump.templates import find_times
 
 _SLAB_BYTES = 16 << 20
 _RUN_WIDTHS = (4, 4, 4, 4)

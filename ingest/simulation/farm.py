@@ -9,13 +9,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from ingest.errors import SinkError
-from ingest.simulation.changes import Change
-from ingest.simulation.plan import FarmPlan, Stream
-from ingest.simulation.recorder import ProgramRecorder
-from ingest.simulation.timeline import Floats
-from ingest.simulation.truth import FarmSummary, describe_truth
-from ingest.sources.file_names import FARM_TRUTH
+from tracehouse.ingest.errors import SinkError
+from tracehouse.ingest.simulation.changes import Change
+from tracehouse.ingest.simulation.plan import FarmPlan, Stream
+from tracehouse.ingest.simulation.recorder import ProgramRecorder
+from tracehouse.ingest.simulation.timeline import Floats
+from tracehouse.ingest.simulation.truth import FarmSummary, describe_truth
+from tracehouse.ingest.sources.file_names import FARM_TRUTH
 
 TAGS = {"synthetic": True, "made_by": "tracehouse simulate"}
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ingest.simulation.changes import Change, change_program, plan_changes
-from ingest.simulation.devices import SimulatedDevice, plan_devices
-from ingest.simulation.programs import TemplateProgram, read_program
+from tracehouse.ingest.simulation.changes import Change, change_program, plan_changes
+from tracehouse.ingest.simulation.devices import SimulatedDevice, plan_devices
+from tracehouse.ingest.simulation.programs import TemplateProgram, read_program
 
 _TEMPLATES = {"conv": 2.0, "txf": 10.0, "mixed": 20.0}  # with factors for their times
 _BACKENDS = ("portable", "xnnpack")
@@ -166,5 +166,5 @@ def _plan_families(model_count: int) -> list[Family]:
 
 @cache
 def _read_template(model: str, backend: str) -> TemplateProgram:
-    folder = files("ingest.simulation") / "templates"
+    folder = files("tracehouse.ingest.simulation") / "templates"
     return read_program((folder / f"{model}-{backend}.etdp").read_bytes())

@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ingest.etdump.arena import Arena
-from ingest.etdump.columns import ProfileEvents, Runs
-from ingest.etdump.schema import read_headers, read_runs
-from ingest.etdump.scope import Scope
-from ingest.signatures import event_kind
-from ingest.tracer.dump_builder import DumpBuilder
-from ingest.tracer.places import InstructionPlace
+from tracehouse.ingest.etdump.arena import Arena
+from tracehouse.ingest.etdump.columns import ProfileEvents, Runs
+from tracehouse.ingest.etdump.schema import read_headers, read_runs
+from tracehouse.ingest.etdump.scope import Scope
+from tracehouse.ingest.signatures import event_kind
+from tracehouse.ingest.tracer.dump_builder import DumpBuilder
+from tracehouse.ingest.tracer.places import InstructionPlace
 
 LOAD_BLOCK, EXECUTE_BLOCK = "Default", "Execute"
 WARM_UP = 5  # iterations that do not count for an operator's typical time

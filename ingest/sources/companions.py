@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ingest.sources.file_names import DEBUG_BUFFER_SUFFIX, ETRECORD_SUFFIX
-from ingest.sources.folder_names import FolderNames
-from ingest.sources.places import Source
+from tracehouse.ingest.sources.file_names import DEBUG_BUFFER_SUFFIX, ETRECORD_SUFFIX
+from tracehouse.ingest.sources.folder_names import FolderNames
+from tracehouse.ingest.sources.places import Source
 
 __all__ = ["DEBUG_BUFFER_SUFFIX", "ETRECORD_SUFFIX", "CompanionFinder", "Companions"]
 

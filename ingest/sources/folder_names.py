@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from ingest.errors import SourceError
-from ingest.sources.file_names import FolderFiles, sort_files
-from ingest.sources.places import Folder, Source
-from ingest.sources.zip_artifacts import find_artifact
-from ingest.sources.zip_limits import ZIP_FAULTS
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.sources.file_names import FolderFiles, sort_files
+from tracehouse.ingest.sources.places import Folder, Source
+from tracehouse.ingest.sources.zip_artifacts import find_artifact
+from tracehouse.ingest.sources.zip_limits import ZIP_FAULTS
 
 _NONE: frozenset[str] = frozenset()
 

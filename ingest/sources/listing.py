@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from ingest.errors import SourceError
-from ingest.sources.file_names import (
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.sources.file_names import (
     WANTED,
     WANTED_DUMPS,
     is_dump,
@@ -25,11 +25,11 @@ from ingest.sources.file_names import (
     list_passed_over,
     may_belong,
 )
-from ingest.sources.file_tree import describe_absence, expand_glob, walk
-from ingest.sources.folder_names import FolderNames
-from ingest.sources.places import Source, parse_source
-from ingest.sources.reading import ABSENT, describe_refusal, reading_errors
-from ingest.sources.zip_artifacts import find_artifact, list_zip
+from tracehouse.ingest.sources.file_tree import describe_absence, expand_glob, walk
+from tracehouse.ingest.sources.folder_names import FolderNames
+from tracehouse.ingest.sources.places import Source, parse_source
+from tracehouse.ingest.sources.reading import ABSENT, describe_refusal, reading_errors
+from tracehouse.ingest.sources.zip_artifacts import find_artifact, list_zip
 
 Path = str | os.PathLike[str] | Source
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ingest.errors import SourceError
-from ingest.sources.private_bytes import gather
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.sources.private_bytes import gather
 
 MAX_INFLATION = 250  # largest ratio of unpacked to packed bytes
 INFLATION_FREE_BYTES = 64 << 20  # anything packed may become this large

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ingest.sources.folder_names import list_names
-from ingest.sources.listing import find_sources
-from ingest.sources.places import Folder, Source
-from ingest.sources.reading import (
+from tracehouse.ingest.sources.folder_names import list_names
+from tracehouse.ingest.sources.listing import find_sources
+from tracehouse.ingest.sources.places import Folder, Source
+from tracehouse.ingest.sources.reading import (
     MAX_DUMP_BYTES,
     MAX_FILE_BYTES,
     count_bytes,
@@ -15,7 +15,7 @@ from ingest.sources.reading import (
     read_if_present,
     read_source,
 )
-from ingest.sources.zip_limits import MAX_MEMBER_BYTES
+from tracehouse.ingest.sources.zip_limits import MAX_MEMBER_BYTES
 
 __all__ = [
     "MAX_DUMP_BYTES",

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 
-from ingest.errors import SourceError
+from tracehouse.ingest.errors import SourceError
 
 COPY_FROM_BYTES = 64 << 20
 _CHUNK_BYTES = 1 << 20

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from ingest.errors import SourceError
-from ingest.sources.file_names import packing_of
-from ingest.sources.packings import read_declared_bytes, unpack
-from ingest.sources.places import Source
-from ingest.sources.private_bytes import read_file, read_file_end
-from ingest.sources.zip_artifacts import find_artifact, read_member
-from ingest.sources.zip_limits import ZIP_FAULTS, NotAZipError
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.sources.file_names import packing_of
+from tracehouse.ingest.sources.packings import read_declared_bytes, unpack
+from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.sources.private_bytes import read_file, read_file_end
+from tracehouse.ingest.sources.zip_artifacts import find_artifact, read_member
+from tracehouse.ingest.sources.zip_limits import ZIP_FAULTS, NotAZipError
 
 MAX_DUMP_BYTES = 2 << 30  # FlatBuffers files cannot be larger
 MAX_FILE_BYTES = 4 << 30  # of ETRecords and debug buffers

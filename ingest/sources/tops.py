@@ -6,7 +6,7 @@ import glob
 import os
 from collections.abc import Collection
 
-from ingest.sources.places import Source, parse_source
+from tracehouse.ingest.sources.places import Source, parse_source
 
 
 def top_of(path: str | os.PathLike[str] | Source) -> str:

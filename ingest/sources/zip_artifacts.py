@@ -16,13 +16,19 @@ from contextlib import contextmanager
 from functools import cached_property, lru_cache, partial
 from typing import IO, NamedTuple
 
-from ingest.allowance import Allowance, AllowanceError
-from ingest.errors import SourceError
-from ingest.sources.file_names import is_dump, is_zip, list_passed_over, packing_of, sort_files
-from ingest.sources.packings import most_inflated, read_declared_bytes
-from ingest.sources.places import Source, plain_member, split_zip
-from ingest.sources.private_bytes import gather
-from ingest.sources.zip_limits import (
+from tracehouse.ingest.allowance import Allowance, AllowanceError
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.sources.file_names import (
+    is_dump,
+    is_zip,
+    list_passed_over,
+    packing_of,
+    sort_files,
+)
+from tracehouse.ingest.sources.packings import most_inflated, read_declared_bytes
+from tracehouse.ingest.sources.places import Source, plain_member, split_zip
+from tracehouse.ingest.sources.private_bytes import gather
+from tracehouse.ingest.sources.zip_limits import (
     ENCRYPTED,
     MAX_MEMBER_BYTES,
     ZIP_FAULTS,

@@ -12,7 +12,7 @@ import struct
 import zipfile
 import zlib
 
-from ingest.file_magic import TEXT_MODE, describe_bytes, is_text_mode
+from tracehouse.ingest.file_magic import TEXT_MODE, describe_bytes, is_text_mode
 
 MAX_MEMBER_BYTES = 4 << 30
 ENCRYPTED = "is encrypted"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from zipfile import ZipInfo
 
-from ingest.errors import EtRecordError
-from ingest.sources.zip_limits import (
+from tracehouse.ingest.errors import EtRecordError
+from tracehouse.ingest.sources.zip_limits import (
     ENCRYPTED,
     MAX_MEMBER_BYTES,
     ZIP_FAULTS,

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest.etdump.arena import Ints, Mask
-from ingest.etdump.columns import Texts
-from ingest.etdump.values import Int64Lists
-from ingest.schemas.dumps import DECODED, UINT64
+from tracehouse.ingest.etdump.arena import Ints, Mask
+from tracehouse.ingest.etdump.columns import Texts
+from tracehouse.ingest.etdump.values import Int64Lists
+from tracehouse.ingest.schemas.dumps import DECODED, UINT64
 
 EMPTY = {name: schema.empty_table() for name, schema in DECODED.items()}
 """Every decoded table without rows."""

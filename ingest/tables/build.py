@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest.etdump.arena import Ints
-from ingest.etdump.dumps import Dumps
-from ingest.tables.arrow_columns import EMPTY, build_table, plain, strings, unsigned
-from ingest.tables.clocks import flag_durations, is_wrong, offsets_from, unwrap_starts
-from ingest.tables.event_order import Slots, order_events
-from ingest.tables.logged_values import build_debug_values
+from tracehouse.ingest.etdump.arena import Ints
+from tracehouse.ingest.etdump.dumps import Dumps
+from tracehouse.ingest.tables.arrow_columns import EMPTY, build_table, plain, strings, unsigned
+from tracehouse.ingest.tables.clocks import flag_durations, is_wrong, offsets_from, unwrap_starts
+from tracehouse.ingest.tables.event_order import Slots, order_events
+from tracehouse.ingest.tables.logged_values import build_debug_values
 
 
 def build_tables(dumps: Dumps, sizes: Ints) -> dict[str, pa.Table]:

@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.etdump.arena import Ints
-from ingest.etdump.dumps import Dumps, StoredRuns
-from ingest.etdump.layouts import Layout
+from tracehouse.ingest.etdump.arena import Ints
+from tracehouse.ingest.etdump.dumps import Dumps, StoredRuns
+from tracehouse.ingest.etdump.layouts import Layout
 
 
 class Slots:

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest.etdump.arena import Ints, Mask
-from ingest.etdump.columns import DebugEvents
-from ingest.etdump.entries import count_before
-from ingest.etdump.values import DTYPES, MISSING, VALUE_TYPES, Int64Lists, Tensors
-from ingest.tables.arrow_columns import EMPTY, build_table, lists, named, plain, strings
+from tracehouse.ingest.etdump.arena import Ints, Mask
+from tracehouse.ingest.etdump.columns import DebugEvents
+from tracehouse.ingest.etdump.entries import count_before
+from tracehouse.ingest.etdump.values import DTYPES, MISSING, VALUE_TYPES, Int64Lists, Tensors
+from tracehouse.ingest.tables.arrow_columns import EMPTY, build_table, lists, named, plain, strings
 
 _NO_TENSOR = -(2**31)  # not the value of any byte
 

@@ -5,9 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from ingest.etdump.layouts import SignatureBook
-from ingest.etdump.values import Int64Lists
-from ingest.tables.arrow_columns import build_table, is_utf8, lists, readable, readable_or_none
+from tracehouse.ingest.etdump.layouts import SignatureBook
+from tracehouse.ingest.etdump.values import Int64Lists
+from tracehouse.ingest.tables.arrow_columns import (
+    build_table,
+    is_utf8,
+    lists,
+    readable,
+    readable_or_none,
+)
 
 _FULL = 1 << 16  # signatures kept as objects before they become rows
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from ingest.producers import Rule, known_producers, user_rules
-from ingest.signatures import KERNEL, kind_without_rule
+from tracehouse.ingest.producers import Rule, known_producers, user_rules
+from tracehouse.ingest.signatures import KERNEL, kind_without_rule
 
 
 def rule_of_row(row: Mapping[str, Any]) -> Rule | None:

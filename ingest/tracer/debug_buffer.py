@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import UnwritableError
-from ingest.etdump.values import DTYPES
-from ingest.tracer.event_tracer import Array, Tensor, Value
-from ingest.tracer.places import whole
+from tracehouse.ingest.errors import UnwritableError
+from tracehouse.ingest.etdump.values import DTYPES
+from tracehouse.ingest.tracer.event_tracer import Array, Tensor, Value
+from tracehouse.ingest.tracer.places import whole
 
 _ALIGNMENT = 64
 _NO_BYTES = -1  # offset of a tensor without elements

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ingest.tracer.debug_buffer import StoredTensor, StoredValue
-from ingest.tracer.event_tracer import DelegateId
-from ingest.tracer.flatbuffer_builder import FlatBufferBuilder, pack_text
-from ingest.tracer.places import InstructionPlace
-from ingest.tracer.profile_packer import NONE, ProfilePacker
+from tracehouse.ingest.tracer.debug_buffer import StoredTensor, StoredValue
+from tracehouse.ingest.tracer.event_tracer import DelegateId
+from tracehouse.ingest.tracer.flatbuffer_builder import FlatBufferBuilder, pack_text
+from tracehouse.ingest.tracer.places import InstructionPlace
+from tracehouse.ingest.tracer.profile_packer import NONE, ProfilePacker
 
 _IDENTIFIER = b"ED00"
 _ALLOCATION, _DEBUG = 1, 2  # members of Event

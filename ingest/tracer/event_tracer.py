@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import FilterError
-from ingest.tracer.places import InstructionPlace, whole
+from tracehouse.ingest.errors import FilterError
+from tracehouse.ingest.tracer.places import InstructionPlace, whole
 
 
 class DebugLevel(IntEnum):

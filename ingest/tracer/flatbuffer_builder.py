@@ -14,7 +14,7 @@ import flatbuffers
 import numpy as np
 from flatbuffers.builder import BuilderSizeError
 
-from ingest.errors import UnwritableError
+from tracehouse.ingest.errors import UnwritableError
 
 
 class FlatBufferBuilder(flatbuffers.Builder):  # type: ignore[misc]  # it has no types

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import index
 from typing import NamedTuple, SupportsIndex
 
-from ingest.errors import UnwritableError
+from tracehouse.ingest.errors import UnwritableError
 
 
 def whole(what: str, number: SupportsIndex, low: int, stop: int) -> int:

@@ -10,10 +10,15 @@ import struct
 from itertools import compress
 from operator import add
 
-from ingest.errors import UnwritableError
-from ingest.tracer.event_tracer import DelegateId
-from ingest.tracer.flatbuffer_builder import FlatBufferBuilder, pack_bytes, pack_text, pack_vtable
-from ingest.tracer.places import InstructionPlace
+from tracehouse.ingest.errors import UnwritableError
+from tracehouse.ingest.tracer.event_tracer import DelegateId
+from tracehouse.ingest.tracer.flatbuffer_builder import (
+    FlatBufferBuilder,
+    pack_bytes,
+    pack_text,
+    pack_vtable,
+)
+from tracehouse.ingest.tracer.places import InstructionPlace
 
 NONE = -1  # means none in fields for instructions, integer delegate ids and bundled inputs
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from ingest.durable import replacing, sync_path
-from ingest.errors import SinkError
-from ingest.tracer.event_tracer import DebugLevel, OutputFilter, ProfilingLevel
-from ingest.tracer.writer import Clock, Dump, ETDumpWriter
+from tracehouse.ingest.durable import replacing, sync_path
+from tracehouse.ingest.errors import SinkError
+from tracehouse.ingest.tracer.event_tracer import DebugLevel, OutputFilter, ProfilingLevel
+from tracehouse.ingest.tracer.writer import Clock, Dump, ETDumpWriter
 
 Sink = Callable[[Dump], None]
 

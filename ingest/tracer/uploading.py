@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-from ingest.errors import ServiceError, SinkError
-from ingest.remote.connection import ServiceConnection
-from ingest.remote.uploading import DumpUploader, OutgoingDump
-from ingest.tracer.writer import Dump
+from tracehouse.ingest.errors import ServiceError, SinkError
+from tracehouse.ingest.remote.connection import ServiceConnection
+from tracehouse.ingest.remote.uploading import DumpUploader, OutgoingDump
+from tracehouse.ingest.tracer.writer import Dump
 
 _RETRY_SECONDS = 60.0
 

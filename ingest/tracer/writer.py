@@ -7,10 +7,10 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import NamedTuple
 
-from ingest.errors import AllocatorError, EntryError, NoBlockError, UnwritableError
-from ingest.tracer.debug_buffer import DebugBufferWriter
-from ingest.tracer.dump_builder import DumpBuilder
-from ingest.tracer.event_tracer import (
+from tracehouse.ingest.errors import AllocatorError, EntryError, NoBlockError, UnwritableError
+from tracehouse.ingest.tracer.debug_buffer import DebugBufferWriter
+from tracehouse.ingest.tracer.dump_builder import DumpBuilder
+from tracehouse.ingest.tracer.event_tracer import (
     DebugLevel,
     DelegateId,
     EventTracer,
@@ -19,7 +19,7 @@ from ingest.tracer.event_tracer import (
     ProfilingLevel,
     Value,
 )
-from ingest.tracer.places import InstructionPlace, whole
+from tracehouse.ingest.tracer.places import InstructionPlace, whole
 
 Clock = Callable[[], int]
 

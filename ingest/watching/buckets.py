@@ -13,8 +13,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from ingest.errors import SourceError
-from ingest.sources.file_names import (
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.sources.file_names import (
     BENCHMARK_RESULTS,
     DEFAULT_BUFFERS,
     DEFAULT_ETRECORD,
@@ -24,7 +24,7 @@ from ingest.sources.file_names import (
     is_dump,
     plain_name,
 )
-from ingest.watching.places import WatchedFile
+from tracehouse.ingest.watching.places import WatchedFile
 
 _ALWAYS = (SHARED_MANIFEST, BENCHMARK_RESULTS, DEFAULT_ETRECORD)
 _COPIED_BYTES = 1 << 20

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from ingest.errors import SourceError
-from ingest.sources.file_names import (
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.sources.file_names import (
     companion_stem,
     dump_names,
     is_companion,
@@ -19,9 +19,9 @@ from ingest.sources.file_names import (
     may_belong,
     sort_files,
 )
-from ingest.watching.notices import Notices
-from ingest.watching.places import WatchedFile, WatchedPlace
-from ingest.watching.record import WatchRecord
+from tracehouse.ingest.watching.notices import Notices
+from tracehouse.ingest.watching.places import WatchedFile, WatchedPlace
+from tracehouse.ingest.watching.record import WatchRecord
 
 _MOST_KINDS = 100  # of files that are passed over
 _TEMPORARY = (".tmp", ".part")  # files that are still being written

@@ -6,9 +6,14 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
-from ingest.sources.file_names import FOLDER_COMPANIONS, FolderFiles, companion_names, sort_files
-from ingest.sources.folder_names import FolderNames, list_names
-from ingest.sources.places import Folder, Source
+from tracehouse.ingest.sources.file_names import (
+    FOLDER_COMPANIONS,
+    FolderFiles,
+    companion_names,
+    sort_files,
+)
+from tracehouse.ingest.sources.folder_names import FolderNames, list_names
+from tracehouse.ingest.sources.places import Folder, Source
 
 _PAUSE = 20  # a folder is listed again after this many times its listing time
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import NamedTuple, Protocol
 
-from ingest.errors import SourceError
-from ingest.sources.reading import describe_refusal
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.sources.reading import describe_refusal
 
 
 class WatchedFile(NamedTuple):

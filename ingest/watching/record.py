@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from ingest.durable import replacing, write_all
-from ingest.errors import SourceError
-from ingest.watching.places import WatchedFile
+from tracehouse.ingest.durable import replacing, write_all
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.watching.places import WatchedFile
 
 _HEAD = b"tracehouse watch 1\n"
 _KEY_BYTES = 8

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from ingest.etrecord.graph_code import code_lines
-from ingest.etrecord.graphs import Graph
-from ingest.etrecord.record import EtRecord
+from tracehouse.ingest.etrecord.graph_code import code_lines
+from tracehouse.ingest.etrecord.graphs import Graph
+from tracehouse.ingest.etrecord.record import EtRecord
 
 
 def etrecord_json(record: EtRecord) -> dict[str, object]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from ingest.etrecord.record import EtRecord
+from tracehouse.ingest.etrecord.record import EtRecord
 
 
 def handle_table(record: EtRecord) -> pa.Table:

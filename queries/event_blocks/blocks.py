@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from queries.event_blocks.logged_values import LoggedValue
-from queries.event_blocks.samples import Samples
-from queries.event_blocks.time_scales import TimeScale
-from queries.event_blocks.values_by_run import ValuesByRun
-from warehouse.programs.correlation import Handles, Hierarchy
+from tracehouse.queries.event_blocks.logged_values import LoggedValue
+from tracehouse.queries.event_blocks.samples import Samples
+from tracehouse.queries.event_blocks.time_scales import TimeScale
+from tracehouse.queries.event_blocks.values_by_run import ValuesByRun
+from tracehouse.warehouse.programs.correlation import Handles, Hierarchy
 
 if TYPE_CHECKING:
-    from ingest.etrecord.values import RecordedValue
-    from ingest.producers import Rule
+    from tracehouse.ingest.etrecord.values import RecordedValue
+    from tracehouse.ingest.producers import Rule
 
 
 @dataclass(frozen=True)

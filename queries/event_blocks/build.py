@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ingest import decode_dumps
-from ingest.errors import DumpError, EtRecordError
-from ingest.sources.paths import Source, read_dump_bytes, read_source
-from ingest.tables.user_kinds import rule_of_row, with_user_kinds
-from queries.event_blocks.blocks import BlockData, EventData
-from queries.event_blocks.logged_values import LoggedValues
-from queries.event_blocks.places import EventPlaces, delegate_id
-from queries.event_blocks.profile_samples import Group, ProfileSamples
-from queries.event_blocks.samples import Samples
-from queries.event_blocks.scales import DelegateTimes, Scale, Scales
-from queries.event_blocks.time_scales import TimeScale, check_backends
-from queries.event_blocks.values_by_run import BlockValues, ValuesByRun
-from warehouse.programs.correlation import BlockOrigin, Correlation, Origin
+from tracehouse.ingest.decode import decode_dumps
+from tracehouse.ingest.errors import DumpError, EtRecordError
+from tracehouse.ingest.sources.paths import Source, read_dump_bytes, read_source
+from tracehouse.ingest.tables.user_kinds import rule_of_row, with_user_kinds
+from tracehouse.queries.event_blocks.blocks import BlockData, EventData
+from tracehouse.queries.event_blocks.logged_values import LoggedValues
+from tracehouse.queries.event_blocks.places import EventPlaces, delegate_id
+from tracehouse.queries.event_blocks.profile_samples import Group, ProfileSamples
+from tracehouse.queries.event_blocks.samples import Samples
+from tracehouse.queries.event_blocks.scales import DelegateTimes, Scale, Scales
+from tracehouse.queries.event_blocks.time_scales import TimeScale, check_backends
+from tracehouse.queries.event_blocks.values_by_run import BlockValues, ValuesByRun
+from tracehouse.warehouse.programs.correlation import BlockOrigin, Correlation, Origin
 
 if TYPE_CHECKING:
-    from ingest.etrecord.record import EtRecord
-    from ingest.etrecord.values import RecordedValue
+    from tracehouse.ingest.etrecord.record import EtRecord
+    from tracehouse.ingest.etrecord.values import RecordedValue
 
 __all__ = [
     "BlockData",
@@ -89,7 +89,7 @@ def read_correlation(
     edge_dialect_graph_module) the edge dialect program. An ETRecord that is unreadable or lacks the
     method raises IngestError, one without the graph QueryError.
     """
-    from ingest.etrecord.record import read_etrecord
+    from tracehouse.ingest.etrecord.record import read_etrecord
 
     return correlate(read_etrecord(etrecord), method=method, graph=graph)
 
@@ -98,7 +98,7 @@ def correlate(
     record: EtRecord, *, method: str | None = None, graph: str | None = None
 ) -> Correlation:
     """An ETRecord, ready to correlate; see `read_correlation`."""
-    from ingest.etrecord.names import EDGE_PROGRAM
+    from tracehouse.ingest.etrecord.names import EDGE_PROGRAM
 
     name = EDGE_PROGRAM if graph in (None, EDGE_KEY) else graph
     return Correlation(record.of_method(method), graph=name)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from queries.event_blocks.time_scales import TimeScale, target_per_source
-from warehouse.statistics.clock_steps import RUNTIME
-from warehouse.statistics.rollups import clock_resolution, group_events
+from tracehouse.queries.event_blocks.time_scales import TimeScale, target_per_source
+from tracehouse.warehouse.statistics.clock_steps import RUNTIME
+from tracehouse.warehouse.statistics.rollups import clock_resolution, group_events
 
 COARSE_NS = 1e3  # steps from here on are told
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ingest.producers import Rule
-from queries.event_blocks.blocks import BlockData, EventData
-from queries.event_blocks.logged_values import LoggedValue
-from queries.event_blocks.samples import Samples, SampleStatistics
-from queries.event_blocks.value_json import value_json
-from warehouse.load.delegate_metadata import parse_metadata
+from tracehouse.ingest.producers import Rule
+from tracehouse.queries.event_blocks.blocks import BlockData, EventData
+from tracehouse.queries.event_blocks.logged_values import LoggedValue
+from tracehouse.queries.event_blocks.samples import Samples, SampleStatistics
+from tracehouse.queries.event_blocks.value_json import value_json
+from tracehouse.warehouse.load.delegate_metadata import parse_metadata
 
 
 def event_blocks_json(blocks: Sequence[BlockData]) -> dict[str, list[dict[str, Any]]]:

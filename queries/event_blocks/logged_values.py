@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest.debug_buffer import DebugBuffer, TensorValue
+from tracehouse.ingest.debug_buffer import DebugBuffer, TensorValue
 
 _PAGE_ROWS = 1024
 

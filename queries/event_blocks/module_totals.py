@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from queries.event_blocks.blocks import BlockData, EventData
-from queries.event_blocks.time_scales import TimeScale
-from warehouse.errors import QueryError
-from warehouse.programs.correlation import Hierarchy
-from warehouse.programs.event_modules import (
+from tracehouse.queries.event_blocks.blocks import BlockData, EventData
+from tracehouse.queries.event_blocks.time_scales import TimeScale
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.programs.correlation import Hierarchy
+from tracehouse.warehouse.programs.event_modules import (
     IsInside,
     counted_of_group,
     groups_of_instruction,

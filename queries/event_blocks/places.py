@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
-from queries.event_blocks.logged_values import Instruction, LoggedValues
-from queries.event_blocks.profile_samples import ProfileSamples
-from warehouse.programs.correlation import Place
-from warehouse.programs.origins import is_in_program
+from tracehouse.queries.event_blocks.logged_values import Instruction, LoggedValues
+from tracehouse.queries.event_blocks.profile_samples import ProfileSamples
+from tracehouse.warehouse.programs.correlation import Place
+from tracehouse.warehouse.programs.origins import is_in_program
 
 _Ids = tuple[Any, Any, Any]  # instruction id and delegate ids
 

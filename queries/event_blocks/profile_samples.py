@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest.tables.clocks import END_BEFORE_START, restore_starts
-from queries.event_blocks.samples import FlaggedSample, Samples, summarise_groups
-from queries.event_blocks.scales import Scale
-from warehouse.statistics.arrays import Floats
+from tracehouse.ingest.tables.clocks import END_BEFORE_START, restore_starts
+from tracehouse.queries.event_blocks.samples import FlaggedSample, Samples, summarise_groups
+from tracehouse.queries.event_blocks.scales import Scale
+from tracehouse.warehouse.statistics.arrays import Floats
 
 Group = tuple[int, int]  # run signature and event signature
 

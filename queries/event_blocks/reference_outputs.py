@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ingest.errors import EtRecordError
-from queries.event_blocks.build import BlockData
-from warehouse.errors import QueryError
-from warehouse.programs.correlation import Correlation
+from tracehouse.ingest.errors import EtRecordError
+from tracehouse.queries.event_blocks.build import BlockData
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.programs.correlation import Correlation
 
 
 def with_reference_outputs(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from warehouse.statistics.percentiles import interpolate_sorted
+from tracehouse.warehouse.statistics.percentiles import interpolate_sorted
 
 
 class FlaggedSample(NamedTuple):

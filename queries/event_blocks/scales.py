@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from queries.event_blocks.time_scales import Clock, TimeScale, target_per_source
-from warehouse.statistics.arrays import Floats
+from tracehouse.queries.event_blocks.time_scales import Clock, TimeScale, target_per_source
+from tracehouse.warehouse.statistics.arrays import Floats
 
 Scale = Callable[[Floats], Floats]  # durations in ticks -> durations in the target time scale
 Converter = Callable[[str, int], float]  # event name, clock reading -> reading in the target

@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from ingest.schemas.dumps import UINT64
-from queries.event_blocks.blocks import BlockData, EventData
-from queries.event_blocks.time_scales import TimeScale
+from tracehouse.ingest.schemas.dumps import UINT64
+from tracehouse.queries.event_blocks.blocks import BlockData, EventData
+from tracehouse.queries.event_blocks.time_scales import TimeScale
 
 FRAMEWORK_EVENT = "OPERATOR_CALL"
 STATISTICS = ("p10", "p50", "p90", "avg", "min", "max")

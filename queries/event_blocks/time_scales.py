@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 from enum import StrEnum
 from fractions import Fraction
 
-from queries.errors import UnconvertibleError
-from warehouse.errors import QueryError, suggest
+from tracehouse.queries.errors import UnconvertibleError
+from tracehouse.warehouse.errors import QueryError, suggest
 
 
 class TimeScale(StrEnum):

@@ -6,8 +6,8 @@ import json
 import math
 from typing import Any
 
-from ingest.debug_buffer import TensorValue
-from queries.event_blocks.logged_values import LoggedValue
+from tracehouse.ingest.debug_buffer import TensorValue
+from tracehouse.queries.event_blocks.logged_values import LoggedValue
 
 MOST_ELEMENTS = 64
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ingest.debug_buffer import TensorValue
-from queries.event_blocks.logged_values import (
+from tracehouse.ingest.debug_buffer import TensorValue
+from tracehouse.queries.event_blocks.logged_values import (
     Instruction,
     InstructionValue,
     LoggedValue,

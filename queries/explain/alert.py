@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from queries.explain.content import Place
-from queries.report.content import Group, Member
-from queries.report.night import list_builds
-from warehouse.queryable import Queryable
+from tracehouse.queries.explain.content import Place
+from tracehouse.queries.report.content import Group, Member
+from tracehouse.queries.report.night import list_builds
+from tracehouse.warehouse.queryable import Queryable
 
 MOST_PLACES = 4
 

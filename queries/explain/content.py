@@ -9,10 +9,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from queries.report.breakdown import Breakdown
-from queries.report.content import Group
-from queries.report.figures import name_text, place_text
-from queries.report.parts import Part
+from tracehouse.queries.report.breakdown import Breakdown
+from tracehouse.queries.report.content import Group
+from tracehouse.queries.report.figures import name_text, place_text
+from tracehouse.queries.report.parts import Part
 
 FrameKind = Literal["run", "module", "call", "operator", "rest"]
 ChangeKind = Literal["changed", "moved", "added", "removed"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from queries.explain.alert import list_places, members_at
-from queries.explain.content import (
+from tracehouse.queries.explain.alert import list_places, members_at
+from tracehouse.queries.explain.content import (
     Explanation,
     OperatorOrigin,
     Place,
@@ -13,9 +13,9 @@ from queries.explain.content import (
     Programs,
     RunTimes,
 )
-from queries.explain.facts import list_divergences, list_facts
-from queries.explain.findings import list_findings
-from queries.explain.operators import (
+from tracehouse.queries.explain.facts import list_divergences, list_facts
+from tracehouse.queries.explain.findings import list_findings
+from tracehouse.queries.explain.operators import (
     SIDES,
     EventKey,
     OperatorKey,
@@ -23,15 +23,15 @@ from queries.explain.operators import (
     Sides,
     read_operators,
 )
-from queries.explain.origins import EventOrigin, RunOrigins, read_origins
-from queries.explain.programs import compare_stored
-from queries.explain.stored_programs import Program, read_programs
-from queries.explain.times import method_frame
-from queries.report.breakdown import Breakdown
-from queries.report.content import Group, Member, Report
-from queries.report.figures import is_measure, name_text
-from queries.report.night import find_group
-from warehouse.queryable import Queryable
+from tracehouse.queries.explain.origins import EventOrigin, RunOrigins, read_origins
+from tracehouse.queries.explain.programs import compare_stored
+from tracehouse.queries.explain.stored_programs import Program, read_programs
+from tracehouse.queries.explain.times import method_frame
+from tracehouse.queries.report.breakdown import Breakdown
+from tracehouse.queries.report.content import Group, Member, Report
+from tracehouse.queries.report.figures import is_measure, name_text
+from tracehouse.queries.report.night import find_group
+from tracehouse.warehouse.queryable import Queryable
 
 _MOST_RUNS = 3  # of a place
 _OWN_COMMAND = "tracehouse explain "  # what the reader has just run

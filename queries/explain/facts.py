@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from glob import escape
 from typing import Any
 
-from queries.explain.content import Divergence, Fact, Place
-from queries.report.exact_alerts import exact_unit
-from queries.report.facts import measure_name
-from queries.report.figures import (
+from tracehouse.queries.explain.content import Divergence, Fact, Place
+from tracehouse.queries.report.exact_alerts import exact_unit
+from tracehouse.queries.report.facts import measure_name
+from tracehouse.queries.report.figures import (
     NONE,
     exact_text,
     measure_text,
@@ -18,8 +18,8 @@ from queries.report.figures import (
     operator_text,
     place_text,
 )
-from warehouse.queryable import Queryable
-from warehouse.statistics.rounding import reaches
+from tracehouse.warehouse.queryable import Queryable
+from tracehouse.warehouse.statistics.rounding import reaches
 
 _NOTABLE = 0.03  # change of a counter, as a share
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from queries.explain.content import (
+from tracehouse.queries.explain.content import (
     Divergence,
     Fact,
     OperatorOrigin,
@@ -14,9 +14,9 @@ from queries.explain.content import (
     RunTimes,
     TimeFrame,
 )
-from queries.explain.wording import differing
-from queries.report.content import Group
-from queries.report.figures import cost_text, count_text, delta_text, name_text
+from tracehouse.queries.explain.wording import differing
+from tracehouse.queries.report.content import Group
+from tracehouse.queries.report.figures import cost_text, count_text, delta_text, name_text
 
 _HARDLY = 0.01  # change of a run, as a share, below which its parts may be noise
 _NOTABLE = 0.05  # share of the run's change that a frame is named for

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import svg
 
-from queries.explain.content import RunTimes, TimeFrame
-from queries.explain.wording import frame_row
-from queries.report.drawing import label, picture, title
-from queries.report.figures import duration_text, name_text
+from tracehouse.queries.explain.content import RunTimes, TimeFrame
+from tracehouse.queries.explain.wording import frame_row
+from tracehouse.queries.report.drawing import label, picture, title
+from tracehouse.queries.report.figures import duration_text, name_text
 
 _WIDTH, _ROW, _GAP, _HEAD = 1000.0, 20.0, 16.0, 18.0
 _LEAST = 1.5  # width of a frame that is drawn

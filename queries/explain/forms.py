@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from queries.explain.content import Explanation
+    from tracehouse.queries.explain.content import Explanation
 
 Form = Literal["text", "html", "markdown", "json"]
 MEDIA_TYPES: Mapping[Form, str] = {
@@ -28,18 +28,18 @@ def render(explanation: Explanation, form: Form) -> str:
     """The explanation in a form, ending in a line end; the same one always gives the same text."""
     match form:
         case "html":
-            from queries.explain.html import html_text
+            from tracehouse.queries.explain.html import html_text
 
             return html_text(explanation)
         case "text":
-            from queries.explain.text import plain_text
+            from tracehouse.queries.explain.text import plain_text
 
             return plain_text(explanation)
         case "markdown":
-            from queries.explain.markdown import markdown_text
+            from tracehouse.queries.explain.markdown import markdown_text
 
             return markdown_text(explanation)
         case "json":
-            from queries.printable import json_text
+            from tracehouse.queries.printable import json_text
 
             return json_text(explanation.model_dump(mode="json")) + "\n"

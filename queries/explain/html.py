@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from queries.explain.content import Explanation, RunTimes, TimeFrame
-from queries.explain.flame import flame_plot
-from queries.explain.wording import (
+from tracehouse.queries.explain.content import Explanation, RunTimes, TimeFrame
+from tracehouse.queries.explain.flame import flame_plot
+from tracehouse.queries.explain.wording import (
     LEAST_SHARE,
     FrameRow,
     frame_row,
@@ -15,12 +15,12 @@ from queries.explain.wording import (
     listings,
     run_heading,
 )
-from queries.report.figures import count_text
-from queries.report.html import page_environment
-from queries.report.outline import state_text, tone_of
-from queries.report.tables import Listing, list_sums
+from tracehouse.queries.report.figures import count_text
+from tracehouse.queries.report.html import page_environment
+from tracehouse.queries.report.outline import state_text, tone_of
+from tracehouse.queries.report.tables import Listing, list_sums
 
-PACKAGE = "queries.explain"
+PACKAGE = "tracehouse.queries.explain"
 _OPEN_SHARE = 0.05  # of the run's change, for a frame that is unfolded
 _STEADY = 0.03  # change of a frame that has no colour
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from queries.explain.content import Explanation
-from queries.explain.wording import frame_rows, heading, listings, run_heading
-from queries.report.figures import name_text
-from queries.report.markdown import code, cut_blocks, plain, sums_text, table_text
+from tracehouse.queries.explain.content import Explanation
+from tracehouse.queries.explain.wording import frame_rows, heading, listings, run_heading
+from tracehouse.queries.report.figures import name_text
+from tracehouse.queries.report.markdown import code, cut_blocks, plain, sums_text, table_text
 
 _MOST_ROWS = 40  # of a table
 _INDENT = "\u2003"  # a space that Markdown keeps

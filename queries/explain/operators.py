@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from queries.explain.content import Place
-from queries.report.figures import operator_text
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.queryable import Queryable
+from tracehouse.queries.explain.content import Place
+from tracehouse.queries.report.figures import operator_text
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.queryable import Queryable
 
 SIDES = ("base", "head")
 

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from queries.explain.content import Origin
-from queries.explain.operators import EventKey, Operator, OperatorKey, RunOperators
-from queries.explain.stored_programs import Node, Program
-from warehouse.programs.operator_names import operator_of_kernel, operator_of_target
-from warehouse.queryable import Queryable
+from tracehouse.queries.explain.content import Origin
+from tracehouse.queries.explain.operators import EventKey, Operator, OperatorKey, RunOperators
+from tracehouse.queries.explain.stored_programs import Node, Program
+from tracehouse.warehouse.programs.operator_names import operator_of_kernel, operator_of_target
+from tracehouse.warehouse.queryable import Queryable
 
 KERNEL = "a kernel"  # where calls outside delegates run
 _ORIGINS = """SELECT etrecord_id, run_signature_id, event_signature_id, method, debug_handles,

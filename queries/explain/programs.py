@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
-from queries.explain.content import ChangeKind, ProgramChange
-from queries.explain.origins import RunOrigins
-from queries.explain.stored_programs import Node, Program
-from queries.report.figures import count_text
+from tracehouse.queries.explain.content import ChangeKind, ProgramChange
+from tracehouse.queries.explain.origins import RunOrigins
+from tracehouse.queries.explain.stored_programs import Node, Program
+from tracehouse.queries.report.figures import count_text
 
 if TYPE_CHECKING:
     import pyarrow as pa

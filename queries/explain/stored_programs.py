@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from ingest.etrecord.names import CONSTANT_PREFIXES, EDGE_PROGRAM
-from warehouse.catalogue.queries import expand_statement
-from warehouse.queryable import Queryable
+from tracehouse.ingest.etrecord.names import CONSTANT_PREFIXES, EDGE_PROGRAM
+from tracehouse.warehouse.catalogue.queries import expand_statement
+from tracehouse.warehouse.queryable import Queryable
 
 _NODES = """SELECT etrecord_id, method, scope, node_index, node, op, target, debug_handle, code,
 stack_trace, module_path, module_hierarchy FROM graph_nodes

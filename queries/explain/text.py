@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from textwrap import wrap
 
-from queries.explain.content import Explanation, RunTimes
-from queries.explain.wording import frame_rows, heading, hidden_text, listings, run_heading
-from queries.report.figures import MAX_TEXT, name_text
-from queries.report.text_table import sum_lines, table_lines
+from tracehouse.queries.explain.content import Explanation, RunTimes
+from tracehouse.queries.explain.wording import (
+    frame_rows,
+    heading,
+    hidden_text,
+    listings,
+    run_heading,
+)
+from tracehouse.queries.report.figures import MAX_TEXT, name_text
+from tracehouse.queries.report.text_table import sum_lines, table_lines
 
 _WIDTH = 100
 

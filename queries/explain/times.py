@@ -11,11 +11,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from queries.explain.content import FrameKind, TimeFrame
-from queries.explain.operators import SIDES, Operator, OperatorKey, RunOperators, Sides
-from queries.explain.origins import RunOrigins
-from queries.report.breakdown import Breakdown, ChangePart
-from queries.report.tables import part_name
+from tracehouse.queries.explain.content import FrameKind, TimeFrame
+from tracehouse.queries.explain.operators import SIDES, Operator, OperatorKey, RunOperators, Sides
+from tracehouse.queries.explain.origins import RunOrigins
+from tracehouse.queries.report.breakdown import Breakdown, ChangePart
+from tracehouse.queries.report.tables import part_name
 
 Origins = Mapping[str, RunOrigins]  # by side
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from queries.explain.content import (
+from tracehouse.queries.explain.content import (
     Explanation,
     OperatorOrigin,
     Origin,
@@ -14,7 +14,7 @@ from queries.explain.content import (
     RunTimes,
     TimeFrame,
 )
-from queries.report.figures import (
+from tracehouse.queries.report.figures import (
     MAX_TEXT,
     NONE,
     cost_text,
@@ -23,8 +23,8 @@ from queries.report.figures import (
     duration_text,
     name_text,
 )
-from queries.report.outline import line_text
-from queries.report.tables import Listing, make_listing
+from tracehouse.queries.report.outline import line_text
+from tracehouse.queries.report.tables import Listing, make_listing
 
 LEAST_SHARE = 0.005  # of a run's time, for a frame that is shown by itself
 _ITEMS = re.compile(

@@ -15,10 +15,17 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from queries.errors import WrongTypeError, WrongValueError
-from queries.event_blocks.logged_values import as_array
-from queries.inspector.frames import new_frame
-from queries.numeric_gap.comparators import Comparator, as_float, find_comparators, l1, mse, snr
+from tracehouse.queries.errors import WrongTypeError, WrongValueError
+from tracehouse.queries.event_blocks.logged_values import as_array
+from tracehouse.queries.inspector.frames import new_frame
+from tracehouse.queries.numeric_gap.comparators import (
+    Comparator,
+    as_float,
+    find_comparators,
+    l1,
+    mse,
+    snr,
+)
 
 DebugHandle = tuple[int, ...]
 IntermediateOutputMapping = dict[tuple[DebugHandle, Any], tuple[DebugHandle, Any]]

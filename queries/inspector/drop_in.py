@@ -1,6 +1,6 @@
 """The ExecuTorch Inspector's interface: scripts only need to change their import.
 
-    from queries.inspector import Inspector  # not: from executorch.devtools import Inspector
+    from tracehouse import Inspector  # not: from executorch.devtools import Inspector
 
 Logged tensors are numpy arrays here, None without a debug buffer. All other differences are errors
 of the Inspector.
@@ -14,32 +14,48 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import IO, Any
 
-from ingest.debug_buffer import OUTSIDE_BUFFER, TensorValue
-from ingest.sources.paths import Source, read_dump_bytes, read_source
-from queries.errors import WrongTypeError, WrongValueError
-from queries.event_blocks.blocks import BlockData
-from queries.event_blocks.build import EDGE_KEY, Buffer, build_event_blocks, decode_tables
-from queries.event_blocks.module_totals import module_totals
-from queries.event_blocks.reference_outputs import with_reference_outputs
-from queries.event_blocks.scales import Converter
-from queries.event_blocks.time_scales import TimeScale
-from queries.inspector.blocks import (
+from tracehouse.ingest.debug_buffer import OUTSIDE_BUFFER, TensorValue
+from tracehouse.ingest.sources.paths import Source, read_dump_bytes, read_source
+from tracehouse.queries.errors import WrongTypeError, WrongValueError
+from tracehouse.queries.event_blocks.blocks import BlockData
+from tracehouse.queries.event_blocks.build import (
+    EDGE_KEY,
+    Buffer,
+    build_event_blocks,
+    decode_tables,
+)
+from tracehouse.queries.event_blocks.module_totals import module_totals
+from tracehouse.queries.event_blocks.reference_outputs import with_reference_outputs
+from tracehouse.queries.event_blocks.scales import Converter
+from tracehouse.queries.event_blocks.time_scales import TimeScale
+from tracehouse.queries.inspector.blocks import (
     EventBlock,
     block_data,
     event_columns,
     inspector_block,
     printed_columns,
 )
-from queries.inspector.comparators import NumericalComparator, comparator_of, warn_of_arrays
-from queries.inspector.events import Event, MetadataParser
-from queries.inspector.frames import new_frame, write_tsv
-from queries.inspector.gaps import gap_frame, logged_runs
-from queries.inspector.grid import grid_lines
-from queries.inspector.inspector_record import InspectorRecord, Path, SavedRecord, file_errors
-from queries.inspector.tensors import NUMPY, numpy_array, tensor_form
-from queries.inspector.vgf_neural_statistics import parse_vgf_neural_statistics_delegate_metadata
-from queries.numeric_gap.comparators import Comparator
-from queries.numeric_gap.reference_run import run_program
+from tracehouse.queries.inspector.comparators import (
+    NumericalComparator,
+    comparator_of,
+    warn_of_arrays,
+)
+from tracehouse.queries.inspector.events import Event, MetadataParser
+from tracehouse.queries.inspector.frames import new_frame, write_tsv
+from tracehouse.queries.inspector.gaps import gap_frame, logged_runs
+from tracehouse.queries.inspector.grid import grid_lines
+from tracehouse.queries.inspector.inspector_record import (
+    InspectorRecord,
+    Path,
+    SavedRecord,
+    file_errors,
+)
+from tracehouse.queries.inspector.tensors import NUMPY, numpy_array, tensor_form
+from tracehouse.queries.inspector.vgf_neural_statistics import (
+    parse_vgf_neural_statistics_delegate_metadata,
+)
+from tracehouse.queries.numeric_gap.comparators import Comparator
+from tracehouse.queries.numeric_gap.reference_run import run_program
 
 __all__ = ["Inspector", "TimeScale"]
 
@@ -191,7 +207,7 @@ class Inspector:
         Running the program needs executorch; without it, this raises QueryError.
 
         Args:
-            distance: MSE, L1 or SNR, a comparator of `queries.inspector` or of ExecuTorch, or a
+            distance: MSE, L1 or SNR, a comparator of tracehouse or of ExecuTorch, or a
                 function (reference, value) -> float. Values are in the form of `tensors`;
                 comparators derived from ExecuTorch's cause a warning if they get arrays.
             disable_debug_handle_valdiation: Whether to run exported_program even if one of its

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import IO, Any
 
-from queries.inspector.optional_modules import optional_module
+from tracehouse.queries.inspector.optional_modules import optional_module
 
 Columns = Mapping[str, Sequence[Any]]
 

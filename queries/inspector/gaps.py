@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.debug_buffer import TensorValue
-from queries.inspector.blocks import EventBlock, block_data
-from queries.inspector.comparators import (
+from tracehouse.ingest.debug_buffer import TensorValue
+from tracehouse.queries.inspector.blocks import EventBlock, block_data
+from tracehouse.queries.inspector.comparators import (
     DebugHandle,
     IntermediateOutput,
     IntermediateOutputMapping,
     NumericalComparator,
 )
-from queries.inspector.tensors import TensorForm, numpy_array
-from queries.numeric_gap.comparators import as_float
-from queries.numeric_gap.gap import numeric_gap
-from queries.numeric_gap.logged_operators import LoggedRun, first_logged_run
-from queries.numeric_gap.reference_run import ReferenceRun
-from warehouse.programs.correlation import Correlation
+from tracehouse.queries.inspector.tensors import TensorForm, numpy_array
+from tracehouse.queries.numeric_gap.comparators import as_float
+from tracehouse.queries.numeric_gap.gap import numeric_gap
+from tracehouse.queries.numeric_gap.logged_operators import LoggedRun, first_logged_run
+from tracehouse.queries.numeric_gap.reference_run import ReferenceRun
+from tracehouse.warehouse.programs.correlation import Correlation
 
 _KEPT_AS = "keep"
 

@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from queries.inspector.frames import Columns
-from queries.printable import printable
+from tracehouse.queries.inspector.frames import Columns
+from tracehouse.queries.printable import printable
 
 _PADDING = 2  # of a header, in addition to that of all cells
 _NOT_FINITE = ("inf", "-inf", "nan")

@@ -8,11 +8,16 @@ from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol, runtime_checkable
 
-from ingest.errors import EtRecordError, SourceError
-from ingest.sources.paths import Source, read_source
-from queries.errors import InvalidRecordError, MissingFileError, UnreadableFileError, WrongTypeError
-from queries.event_blocks.build import read_correlation
-from warehouse.programs.exported_programs import parse_etrecord
+from tracehouse.ingest.errors import EtRecordError, SourceError
+from tracehouse.ingest.sources.paths import Source, read_source
+from tracehouse.queries.errors import (
+    InvalidRecordError,
+    MissingFileError,
+    UnreadableFileError,
+    WrongTypeError,
+)
+from tracehouse.queries.event_blocks.build import read_correlation
+from tracehouse.warehouse.programs.exported_programs import parse_etrecord
 
 Path = str | os.PathLike[str]
 

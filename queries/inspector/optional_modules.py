@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from warehouse.errors import QueryError
+from tracehouse.warehouse.errors import QueryError
 
 
 def optional_module(name: str, purpose: str) -> Any:

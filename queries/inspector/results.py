@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from queries.errors import WrongTypeError, WrongValueError
-from queries.event_blocks.logged_values import as_array
-from queries.inspector.blocks import EventBlock
-from queries.inspector.optional_modules import optional_module
-from queries.numeric_gap import output_gap
-from queries.numeric_gap.comparators import Comparator, cosine_similarity, mse, snr
+from tracehouse.queries.errors import WrongTypeError, WrongValueError
+from tracehouse.queries.event_blocks.logged_values import as_array
+from tracehouse.queries.inspector.blocks import EventBlock
+from tracehouse.queries.inspector.optional_modules import optional_module
+from tracehouse.queries.numeric_gap import output_gap
+from tracehouse.queries.numeric_gap.comparators import Comparator, cosine_similarity, mse, snr
 
 _METRICS: dict[str, Comparator] = {"snr": snr, "mse": mse, "cosine_similarity": cosine_similarity}
 _PLACES = 2

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from queries.errors import WrongValueError
+from tracehouse.queries.errors import WrongValueError
 
 SCHEMA = "executorch.vgf.neural_statistics"
 SCHEMA_VERSION = 1

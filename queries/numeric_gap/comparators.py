@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.debug_buffer import TensorValue
-from queries.errors import WrongTypeError, WrongValueError
+from tracehouse.ingest.debug_buffer import TensorValue
+from tracehouse.queries.errors import WrongTypeError, WrongValueError
 
 Array = NDArray[Any]
 Comparator = Callable[[Array, Array], float]

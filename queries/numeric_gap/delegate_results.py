@@ -12,10 +12,15 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from queries.numeric_gap.program_flow import ProgramFlow, program_flow, read_nodes, read_outputs
+from tracehouse.queries.numeric_gap.program_flow import (
+    ProgramFlow,
+    program_flow,
+    read_nodes,
+    read_outputs,
+)
 
 if TYPE_CHECKING:
-    from ingest.etrecord.record import EtRecord
+    from tracehouse.ingest.etrecord.record import EtRecord
 
 _Result = tuple[int, int | None]  # position of its handle in the delegate, and the handle
 

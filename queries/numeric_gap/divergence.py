@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ingest.debug_buffer import TensorValue
-from queries.numeric_gap.comparators import snr
+from tracehouse.ingest.debug_buffer import TensorValue
+from tracehouse.queries.numeric_gap.comparators import snr
 
 ORIGIN, INHERITED, SUSPECT = "origin", "inherited", "suspect"
 TOLERANCE_DB = 60.0

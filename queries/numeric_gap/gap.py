@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from queries.numeric_gap.comparators import (
+from tracehouse.queries.numeric_gap.comparators import (
     COMPARATORS,
     Comparator,
     Comparison,
@@ -22,12 +22,12 @@ from queries.numeric_gap.comparators import (
     find_comparators,
     not_compared,
 )
-from queries.numeric_gap.divergence import TOLERANCE_DB, find_divergences, is_within
-from queries.numeric_gap.logged_operators import LoggedRun
-from queries.numeric_gap.metric_table import column, comparison_columns, metric_table
-from queries.numeric_gap.operator_join import OperatorValue, Pair, join_operators
-from queries.numeric_gap.shapes import differ_in_kind, reshaped
-from warehouse.errors import QueryError
+from tracehouse.queries.numeric_gap.divergence import TOLERANCE_DB, find_divergences, is_within
+from tracehouse.queries.numeric_gap.logged_operators import LoggedRun
+from tracehouse.queries.numeric_gap.metric_table import column, comparison_columns, metric_table
+from tracehouse.queries.numeric_gap.operator_join import OperatorValue, Pair, join_operators
+from tracehouse.queries.numeric_gap.shapes import differ_in_kind, reshaped
+from tracehouse.warehouse.errors import QueryError
 
 _HANDLES = pa.list_(pa.int64())
 _LEADING = [

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ingest.debug_buffer import TensorValue
-from ingest.sources.paths import Source, read_dump_bytes, read_source
-from queries.event_blocks.build import (
+from tracehouse.ingest.debug_buffer import TensorValue
+from tracehouse.ingest.sources.paths import Source, read_dump_bytes, read_source
+from tracehouse.queries.event_blocks.build import (
     BlockData,
     Buffer,
     EventData,
@@ -22,12 +22,16 @@ from queries.event_blocks.build import (
     build_event_blocks,
     decode_tables,
 )
-from queries.event_blocks.logged_values import InstructionValue, LoggedValue, LoggedValues
-from queries.numeric_gap.delegate_results import DelegateResults
-from queries.numeric_gap.program_flow import ProgramFlow
-from queries.numeric_gap.run_values import Operator
-from warehouse.errors import QueryError
-from warehouse.programs.correlation import Correlation
+from tracehouse.queries.event_blocks.logged_values import (
+    InstructionValue,
+    LoggedValue,
+    LoggedValues,
+)
+from tracehouse.queries.numeric_gap.delegate_results import DelegateResults
+from tracehouse.queries.numeric_gap.program_flow import ProgramFlow
+from tracehouse.queries.numeric_gap.run_values import Operator
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.programs.correlation import Correlation
 
 _NO_OPERATOR = ("operator_call", "method", "load")  # kinds
 _OUTSIDE = -1  # chain of what is logged outside the program's instructions

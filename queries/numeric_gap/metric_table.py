@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from queries.numeric_gap.comparators import Comparison
+from tracehouse.queries.numeric_gap.comparators import Comparison
 
 
 def column(name: str, type_: pa.DataType, doc: str, *, nullable: bool = True) -> pa.Field:

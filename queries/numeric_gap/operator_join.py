@@ -16,9 +16,15 @@ from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ingest.debug_buffer import TensorValue
-from queries.numeric_gap.run_values import Key, Operator, OperatorValue, Result, RunValues
-from queries.numeric_gap.shapes import is_same_order
+from tracehouse.ingest.debug_buffer import TensorValue
+from tracehouse.queries.numeric_gap.run_values import (
+    Key,
+    Operator,
+    OperatorValue,
+    Result,
+    RunValues,
+)
+from tracehouse.queries.numeric_gap.shapes import is_same_order
 
 __all__ = ["Operator", "OperatorValue", "Pair", "join_operators"]
 

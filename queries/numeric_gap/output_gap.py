@@ -8,17 +8,17 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from ingest.debug_buffer import TensorValue
-from queries.event_blocks.logged_values import LoggedValue, logged_value
-from queries.numeric_gap.comparators import (
+from tracehouse.ingest.debug_buffer import TensorValue
+from tracehouse.queries.event_blocks.logged_values import LoggedValue, logged_value
+from tracehouse.queries.numeric_gap.comparators import (
     Comparator,
     compare,
     count_nan,
     find_comparators,
     not_compared,
 )
-from queries.numeric_gap.logged_operators import flat_tensors
-from queries.numeric_gap.metric_table import column, comparison_columns, metric_table
+from tracehouse.queries.numeric_gap.logged_operators import flat_tensors
+from tracehouse.queries.numeric_gap.metric_table import column, comparison_columns, metric_table
 
 _LEADING = [
     column("block_index", pa.int32(), "Position of the event block, from 0.", nullable=False),

@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ingest.allowance import Allowance, AllowanceError
+from tracehouse.ingest.allowance import Allowance, AllowanceError
 
 if TYPE_CHECKING:
-    from ingest.etrecord.graphs import Graph
+    from tracehouse.ingest.etrecord.graphs import Graph
 
 MAX_LINKS = 2_000_000
 

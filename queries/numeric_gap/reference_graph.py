@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ingest.etrecord.names import EDGE_PROGRAM, EXPORTED_PROGRAM
-from queries.errors import WrongValueError
-from warehouse.errors import suggest
-from warehouse.programs.exported_programs import METHOD, name_programs
+from tracehouse.ingest.etrecord.names import EDGE_PROGRAM, EXPORTED_PROGRAM
+from tracehouse.queries.errors import WrongValueError
+from tracehouse.warehouse.errors import suggest
+from tracehouse.warehouse.programs.exported_programs import METHOD, name_programs
 
 UNSET_HANDLE = 0  # of a node that no operator of the edge dialect comes from
 _HANDLE, _FROM = "debug_handle", "from_node"  # keys of `meta`

@@ -11,22 +11,22 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from ingest.debug_buffer import TensorValue
-from ingest.etrecord.names import REPRESENTATIVE_INPUTS
-from ingest.sources.paths import Source, read_source
-from queries.errors import ProgramRunError, WrongValueError
-from queries.event_blocks.logged_values import logged_value
-from queries.numeric_gap.logged_operators import LoggedRun, flat_tensors
-from queries.numeric_gap.reference_graph import (
+from tracehouse.ingest.debug_buffer import TensorValue
+from tracehouse.ingest.etrecord.names import REPRESENTATIVE_INPUTS
+from tracehouse.ingest.sources.paths import Source, read_source
+from tracehouse.queries.errors import ProgramRunError, WrongValueError
+from tracehouse.queries.event_blocks.logged_values import logged_value
+from tracehouse.queries.numeric_gap.logged_operators import LoggedRun, flat_tensors
+from tracehouse.queries.numeric_gap.reference_graph import (
     UNSET_HANDLE,
     Handles,
     choose_program,
     handles_of,
     name_operators,
 )
-from queries.numeric_gap.run_values import Operator
-from warehouse.errors import QueryError
-from warehouse.programs.exported_programs import METHOD
+from tracehouse.queries.numeric_gap.run_values import Operator
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.programs.exported_programs import METHOD
 
 # What ExecuTorch's readers and torch raise for files and programs they cannot handle.
 _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError,

@@ -14,7 +14,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from ingest.debug_buffer import TensorValue
+from tracehouse.ingest.debug_buffer import TensorValue
 
 
 class Operator(NamedTuple):

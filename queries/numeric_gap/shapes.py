@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ingest.debug_buffer import TensorValue
+from tracehouse.ingest.debug_buffer import TensorValue
 
 
 def is_same_order(one: Sequence[int] | None, other: Sequence[int] | None) -> bool:

@@ -8,15 +8,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from ingest.etrecord.names import EDGE_PROGRAM
-from ingest.etrecord.record import decode_etrecord
-from ingest.schemas.dumps import DECODED
-from queries.numeric_gap.logged_operators import LoggedRun, build_logged_operators, check_runs
-from queries.numeric_gap.stored_records import write_record
-from warehouse.errors import QueryError
-from warehouse.programs.correlation import Correlation
-from warehouse.statistics.run_lengths import join_lengths
-from warehouse.store import Warehouse
+from tracehouse.ingest.etrecord.names import EDGE_PROGRAM
+from tracehouse.ingest.etrecord.record import decode_etrecord
+from tracehouse.ingest.schemas.dumps import DECODED
+from tracehouse.queries.numeric_gap.logged_operators import (
+    LoggedRun,
+    build_logged_operators,
+    check_runs,
+)
+from tracehouse.queries.numeric_gap.stored_records import write_record
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.programs.correlation import Correlation
+from tracehouse.warehouse.statistics.run_lengths import join_lengths
+from tracehouse.warehouse.store import Warehouse
 
 _DUMP = "SELECT etrecord_id, debug_buffer_sha256 FROM dumps WHERE dump_id = $id"
 _ROWS = {

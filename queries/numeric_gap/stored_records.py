@@ -16,9 +16,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from ingest.etrecord.graphs import DIALECTS
-from ingest.etrecord.maps import Handles
-from ingest.etrecord.names import EDGE_PROGRAM
+from tracehouse.ingest.etrecord.graphs import DIALECTS
+from tracehouse.ingest.etrecord.maps import Handles
+from tracehouse.ingest.etrecord.names import EDGE_PROGRAM
 
 _Row = Mapping[str, Any]
 _Map = dict[str, dict[int, Any]]

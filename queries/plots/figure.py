@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import svg
 
-from queries.plots.line_figure import DARK, STYLE, WIDTH, line_figure
-from queries.plots.terminal import HISTORIES, series_columns
-from queries.report.drawing import Scale, label, title
-from queries.report.figures import count_text, delta_text, duration_text, name_text, number_text
-from queries.report.line_chart import Line, LineChart
-from warehouse.errors import QueryError
+from tracehouse.queries.plots.line_figure import DARK, STYLE, WIDTH, line_figure
+from tracehouse.queries.plots.terminal import HISTORIES, series_columns
+from tracehouse.queries.report.drawing import Scale, label, title
+from tracehouse.queries.report.figures import (
+    count_text,
+    delta_text,
+    duration_text,
+    name_text,
+    number_text,
+)
+from tracehouse.queries.report.line_chart import Line, LineChart
+from tracehouse.warehouse.errors import QueryError
 
 if TYPE_CHECKING:
     import pyarrow as pa

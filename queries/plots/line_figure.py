@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import svg
 
-from queries.report.drawing import label, title
-from queries.report.figures import name_text
-from queries.report.line_chart import COLOURS, LineChart, chart_parts, colour_class
+from tracehouse.queries.report.drawing import label, title
+from tracehouse.queries.report.figures import name_text
+from tracehouse.queries.report.line_chart import COLOURS, LineChart, chart_parts, colour_class
 
 WIDTH = 960
 STYLE = """

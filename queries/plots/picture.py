@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from warehouse.errors import QueryError
+from tracehouse.warehouse.errors import QueryError
 
 FAMILIES = ("DejaVu Sans", "Liberation Sans", "Noto Sans", "Arial", "Helvetica")
 _DOTS = 2  # pixels per unit of the drawing

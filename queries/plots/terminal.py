@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from queries.plots.marks import bar, histogram, sparkline
+from tracehouse.queries.plots.marks import bar, histogram, sparkline
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ingest.errors import SourceError
-from ingest.file_magic import describe_bytes
-from ingest.sources.paths import Source, read_dump_bytes
-from queries.profiler_blob.iterations import Iteration, group_iterations
-from queries.profiler_blob.time_scales import ProfilerTimeScale, Time
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.file_magic import describe_bytes
+from tracehouse.ingest.sources.paths import Source, read_dump_bytes
+from tracehouse.queries.profiler_blob.iterations import Iteration, group_iterations
+from tracehouse.queries.profiler_blob.time_scales import ProfilerTimeScale, Time
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from queries.profiler_blob.blocks import build_profiler_blocks
-from queries.profiler_blob.time_scales import ProfilerTimeScale, Time
+from tracehouse.queries.profiler_blob.blocks import build_profiler_blocks
+from tracehouse.queries.profiler_blob.time_scales import ProfilerTimeScale, Time
 
 TimeScale = ProfilerTimeScale
 

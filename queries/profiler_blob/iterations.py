@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ingest.profiler_blob.blocks import (
+from tracehouse.ingest.profiler_blob.blocks import (
     Blocks,
     Rows,
     cut_name,
     decode_profiler_blob,
     find_allocators,
 )
-from ingest.tables.arrow_columns import readable
-from warehouse.errors import QueryError
+from tracehouse.ingest.tables.arrow_columns import readable
+from tracehouse.warehouse.errors import QueryError
 
 
 class Iteration(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from queries.profiler_blob.blocks import ProfilerBlock
+from tracehouse.queries.profiler_blob.blocks import ProfilerBlock
 
 
 def profiler_blob_json(blocks: Sequence[ProfilerBlock]) -> dict[str, dict[str, Any]]:

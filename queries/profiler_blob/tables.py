@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from ingest.schemas.dumps import UINT64
-from queries.profiler_blob.blocks import FrameworkTax, ProfilerBlock, ProfilerEvent
-from queries.profiler_blob.time_scales import ProfilerTimeScale, Time
+from tracehouse.ingest.schemas.dumps import UINT64
+from tracehouse.queries.profiler_blob.blocks import FrameworkTax, ProfilerBlock, ProfilerEvent
+from tracehouse.queries.profiler_blob.time_scales import ProfilerTimeScale, Time
 
 
 def sample_table(blocks: Sequence[ProfilerBlock], time_scale: ProfilerTimeScale) -> pa.Table:

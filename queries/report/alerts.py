@@ -8,23 +8,23 @@ from itertools import chain, islice
 from shlex import quote
 from typing import Any, NamedTuple
 
-from queries.report.breakdown import Breakdown
-from queries.report.content import EnvironmentChange, Group, Member, OperatorChange
-from queries.report.environment import may_explain
-from queries.report.figures import delta_text
-from queries.report.findings import describe_edit
-from queries.report.headline import make_headline
-from queries.report.measures import as_measure
-from queries.report.members import describe_members, list_methods, method_level_ns
-from queries.report.night import HeadNight
-from queries.report.settings import Settings
-from queries.report.verdicts import State
-from warehouse.alignment.operator_names import plain_name
-from warehouse.regressions.groups import ChangeGroup, number_builds
-from warehouse.regressions.level_changes import LevelChange
-from warehouse.regressions.parts import find_edits
-from warehouse.regressions.series_values import CONTAINERS
-from warehouse.statistics.sample_sizes import LEAST_DUMPS
+from tracehouse.queries.report.breakdown import Breakdown
+from tracehouse.queries.report.content import EnvironmentChange, Group, Member, OperatorChange
+from tracehouse.queries.report.environment import may_explain
+from tracehouse.queries.report.figures import delta_text
+from tracehouse.queries.report.findings import describe_edit
+from tracehouse.queries.report.headline import make_headline
+from tracehouse.queries.report.measures import as_measure
+from tracehouse.queries.report.members import describe_members, list_methods, method_level_ns
+from tracehouse.queries.report.night import HeadNight
+from tracehouse.queries.report.settings import Settings
+from tracehouse.queries.report.verdicts import State
+from tracehouse.warehouse.alignment.operator_names import plain_name
+from tracehouse.warehouse.regressions.groups import ChangeGroup, number_builds
+from tracehouse.warehouse.regressions.level_changes import LevelChange
+from tracehouse.warehouse.regressions.parts import find_edits
+from tracehouse.warehouse.regressions.series_values import CONTAINERS
+from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
 
 # The query that shows a measure of whole dumps.
 _QUERIES = {

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from queries.report.drawing import Scale
-from queries.report.figures import duration_unit
+from tracehouse.queries.report.drawing import Scale
+from tracehouse.queries.report.figures import duration_unit
 
 MOST_TICKS = 5
 _LEAST_SPAN = 0.04  # of the largest value

@@ -10,16 +10,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from queries.report.exact_alerts import judge_measures
-from queries.report.night import HeadNight, find_build, find_group, judge_head, min_changes
-from queries.report.settings import Settings
-from warehouse.catalogue.queries import expand_statement
-from warehouse.regressions.exact_changes import ExactHistory, judge_exact
-from warehouse.regressions.groups import ChangeGroup
-from warehouse.regressions.level_changes import LevelChange, compare_builds
-from warehouse.regressions.parts import judge_part
-from warehouse.statistics.arrays import Ints
-from warehouse.store import Warehouse
+from tracehouse.queries.report.exact_alerts import judge_measures
+from tracehouse.queries.report.night import (
+    HeadNight,
+    find_build,
+    find_group,
+    judge_head,
+    min_changes,
+)
+from tracehouse.queries.report.settings import Settings
+from tracehouse.warehouse.catalogue.queries import expand_statement
+from tracehouse.warehouse.regressions.exact_changes import ExactHistory, judge_exact
+from tracehouse.warehouse.regressions.groups import ChangeGroup
+from tracehouse.warehouse.regressions.level_changes import LevelChange, compare_builds
+from tracehouse.warehouse.regressions.parts import judge_part
+from tracehouse.warehouse.statistics.arrays import Ints
+from tracehouse.warehouse.store import Warehouse
 
 _HALF = 0.5  # share of the change: dumps that are surely on one side of it are good or bad
 _BUILD_OF_COMMIT = """

@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from queries.report.parts import ModelPart, Part
-from warehouse.alignment.guesses import Guess
-from warehouse.alignment.programs import CALL, DELEGATED, KERNEL
+from tracehouse.queries.report.parts import ModelPart, Part
+from tracehouse.warehouse.alignment.guesses import Guess
+from tracehouse.warehouse.alignment.programs import CALL, DELEGATED, KERNEL
 
 Kind = Literal[
     "operator",

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from queries.report.environment import Family
-from queries.report.exact_alerts import exact_unit
-from queries.report.facts import measure_name
-from queries.report.figures import measure_text
-from queries.report.measurements import Measurement
-from queries.report.night import HeadNight
-from queries.report.parts import Budget
-from queries.report.settings import BudgetLimit
-from warehouse.regressions.exact_changes import MEMORY, ExactHistory
-from warehouse.statistics.rounding import reaches
+from tracehouse.queries.report.environment import Family
+from tracehouse.queries.report.exact_alerts import exact_unit
+from tracehouse.queries.report.facts import measure_name
+from tracehouse.queries.report.figures import measure_text
+from tracehouse.queries.report.measurements import Measurement
+from tracehouse.queries.report.night import HeadNight
+from tracehouse.queries.report.parts import Budget
+from tracehouse.queries.report.settings import BudgetLimit
+from tracehouse.warehouse.regressions.exact_changes import MEMORY, ExactHistory
+from tracehouse.warehouse.statistics.rounding import reaches
 
 _MOST_LISTED = 5
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from queries.report.parts import Row
-from warehouse.queryable import Queryable
+from tracehouse.queries.report.parts import Row
+from tracehouse.warehouse.queryable import Queryable
 
 _BUILDS = """SELECT build, position, build_ordinal, build_parent, committed_at, first_captured_at,
 last_captured_at FROM builds_in_order"""

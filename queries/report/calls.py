@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.catalogue.sql_files import read_statement
 
 if TYPE_CHECKING:
-    from queries.report.content import Group, Member
-    from warehouse.queryable import Queryable
+    from tracehouse.queries.report.content import Group, Member
+    from tracehouse.warehouse.queryable import Queryable
 
 _PLACE = ("device", "model", "backend", "run")
 _SERIES = (*_PLACE, "event_name", "delegate_id", "ordinal")

@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from ingest.schemas.attributes import compose
-from queries.report.content import Group, Report
-from queries.report.night import OptionError, find_group
-from warehouse.errors import suggest
+from tracehouse.ingest.schemas.attributes import compose
+from tracehouse.queries.report.content import Group, Report
+from tracehouse.queries.report.night import OptionError, find_group
+from tracehouse.warehouse.errors import suggest
 
 
 class GroupFilter(NamedTuple):

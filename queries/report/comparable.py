@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from statistics import median
 from typing import Any
 
-from queries.report.figures import and_more, name_text
-from queries.report.parts import Row
-from warehouse.queryable import Queryable
+from tracehouse.queries.report.figures import and_more, name_text
+from tracehouse.queries.report.parts import Row
+from tracehouse.warehouse.queryable import Queryable
 
 _PLACES = ("device", "model", "backend", "clock")
 _FACTORS = (1e3, 1e6, 1e-3, 1e-6)  # between the units of clocks

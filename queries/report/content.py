@@ -11,13 +11,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from queries.report.breakdown import Breakdown
-from queries.report.figures import name_text, operator_text
-from queries.report.notes import Note
-from queries.report.parts import Budget, ExactChange, ModelPart, Part, TaxRow
-from queries.report.verdicts import State, Verdict
-from warehouse.alignment.operator_names import plain_name
-from warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.queries.report.breakdown import Breakdown
+from tracehouse.queries.report.figures import name_text, operator_text
+from tracehouse.queries.report.notes import Note
+from tracehouse.queries.report.parts import Budget, ExactChange, ModelPart, Part, TaxRow
+from tracehouse.queries.report.verdicts import State, Verdict
+from tracehouse.warehouse.alignment.operator_names import plain_name
+from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 
 Direction = Literal["regression", "improvement"]
 

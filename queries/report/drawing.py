@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import svg
 
-from queries.printable import printable
+from tracehouse.queries.printable import printable
 
 
 class Scale(NamedTuple):

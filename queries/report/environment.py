@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from queries.report.content import EnvironmentChange
-from queries.report.parts import Row
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.queryable import Queryable
-from warehouse.statistics.rounding import reaches
+from tracehouse.queries.report.content import EnvironmentChange
+from tracehouse.queries.report.parts import Row
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.queryable import Queryable
+from tracehouse.warehouse.statistics.rounding import reaches
 
 _ATTRIBUTES = ("os", "os_version", "firmware", "governor", "threads")
 _TEMPERATURE = "temperature"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from shlex import quote
 from typing import NamedTuple
 
-from queries.report.alerts import (
+from tracehouse.queries.report.alerts import (
     Evidence,
     bisect_commands,
     explain_command,
@@ -15,16 +15,16 @@ from queries.report.alerts import (
     is_reported,
     night_alert,
 )
-from queries.report.content import BuildPoint, EnvironmentChange, Group, Member
-from queries.report.environment import Environments, Family
-from queries.report.facts import measure_name
-from queries.report.night import HeadNight, leave_out_muted
-from queries.report.settings import Settings
-from warehouse.catalogue.queries import expand_statement
-from warehouse.queryable import Queryable
-from warehouse.regressions.exact_changes import ExactHistory, judge_exact
-from warehouse.regressions.groups import ChangeGroup
-from warehouse.regressions.level_changes import LevelChange
+from tracehouse.queries.report.content import BuildPoint, EnvironmentChange, Group, Member
+from tracehouse.queries.report.environment import Environments, Family
+from tracehouse.queries.report.facts import measure_name
+from tracehouse.queries.report.night import HeadNight, leave_out_muted
+from tracehouse.queries.report.settings import Settings
+from tracehouse.warehouse.catalogue.queries import expand_statement
+from tracehouse.warehouse.queryable import Queryable
+from tracehouse.warehouse.regressions.exact_changes import ExactHistory, judge_exact
+from tracehouse.warehouse.regressions.groups import ChangeGroup
+from tracehouse.warehouse.regressions.level_changes import LevelChange
 
 # Fields of a member that apply only to noise, time and operators.
 _NO_NOISE = (

@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple
 
-from queries.report.content import (
+from tracehouse.queries.report.content import (
     DriftPoint,
     EnvironmentChange,
     Group,
@@ -17,12 +17,12 @@ from queries.report.content import (
     RefusedFile,
     Stability,
 )
-from queries.report.environment import Family
-from queries.report.figures import count_text
-from queries.report.parts import ExactChange, Row, TaxRow
-from queries.report.settings import Settings
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.queryable import Queryable
+from tracehouse.queries.report.environment import Family
+from tracehouse.queries.report.figures import count_text
+from tracehouse.queries.report.parts import ExactChange, Row, TaxRow
+from tracehouse.queries.report.settings import Settings
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.queryable import Queryable
 
 _MOST_REFUSED = 100
 _MOST_STEPS = 20

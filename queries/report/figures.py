@@ -5,10 +5,10 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
-from queries.printable import printable, shorten
+from tracehouse.queries.printable import printable, shorten
 
 if TYPE_CHECKING:
-    from queries.report.content import Member
+    from tracehouse.queries.report.content import Member
 
 NONE = "–"
 MAX_NAME = 120

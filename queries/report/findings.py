@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from queries.report.content import Missing, OperatorChange, RunShift, Sensitivity
-from queries.report.environment import Family
-from queries.report.measurements import Measurement, measure_part
-from queries.report.part_night import PartNight
-from queries.report.parts import ModelPart
-from queries.report.sensitivity import part_sensitivity, without_values
-from warehouse.regressions.fleet import Fleet
-from warehouse.regressions.groups import number_builds
-from warehouse.regressions.history import find_families
-from warehouse.regressions.nightly import Rules, Status
-from warehouse.regressions.verdicts import SeriesVerdict
-from warehouse.statistics.arrays import Floats, Mask
-from warehouse.statistics.device_states import MAD_TO_SD
-from warehouse.statistics.two_samples import row_median
+from tracehouse.queries.report.content import Missing, OperatorChange, RunShift, Sensitivity
+from tracehouse.queries.report.environment import Family
+from tracehouse.queries.report.measurements import Measurement, measure_part
+from tracehouse.queries.report.part_night import PartNight
+from tracehouse.queries.report.parts import ModelPart
+from tracehouse.queries.report.sensitivity import part_sensitivity, without_values
+from tracehouse.warehouse.regressions.fleet import Fleet
+from tracehouse.warehouse.regressions.groups import number_builds
+from tracehouse.warehouse.regressions.history import find_families
+from tracehouse.warehouse.regressions.nightly import Rules, Status
+from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.statistics.arrays import Floats, Mask
+from tracehouse.warehouse.statistics.device_states import MAD_TO_SD
+from tracehouse.warehouse.statistics.two_samples import row_median
 
 _LEAST_SHIFT = 0.03
 _SHIFT_GATE = 3.5

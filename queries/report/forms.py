@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from queries.report.content import Report
+    from tracehouse.queries.report.content import Report
 
 Form = Literal["html", "markdown", "json", "junit", "slack"]
 MEDIA_TYPES: Mapping[Form, str] = {
@@ -29,22 +29,22 @@ def render(report: Report, form: Form) -> str:
     """The report in a form, ending in a line end; the same report always gives the same text."""
     match form:
         case "html":
-            from queries.report.html import html_text
+            from tracehouse.queries.report.html import html_text
 
             return html_text(report)
         case "markdown":
-            from queries.report.markdown import markdown_text
+            from tracehouse.queries.report.markdown import markdown_text
 
             return markdown_text(report)
         case "json":
-            from queries.report.json_form import json_form
+            from tracehouse.queries.report.json_form import json_form
 
             return json_form(report)
         case "junit":
-            from queries.report.junit import junit_text
+            from tracehouse.queries.report.junit import junit_text
 
             return junit_text(report)
         case "slack":
-            from queries.report.slack import slack_text
+            from tracehouse.queries.report.slack import slack_text
 
             return slack_text(report)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from queries.report.content import EnvironmentChange, Headline, Member, OperatorChange
-from queries.report.figures import (
+from tracehouse.queries.report.content import EnvironmentChange, Headline, Member, OperatorChange
+from tracehouse.queries.report.figures import (
     and_more,
     base_text,
     delta_text,

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from queries.report import figures, outline, plots
-from queries.report.headline import order_rows
-from queries.report.outline import (
+from tracehouse.queries.report import figures, outline, plots
+from tracehouse.queries.report.headline import order_rows
+from tracehouse.queries.report.outline import (
     Section,
     commits_url,
     facts,
@@ -25,14 +25,14 @@ from queries.report.outline import (
     sort_groups,
     verdict_text,
 )
-from queries.report.plots import drift_plot, interval_ends
-from queries.report.sensitivity_summary import SensitivitySummary
-from queries.report.tables import changes, evidence, list_sums
+from tracehouse.queries.report.plots import drift_plot, interval_ends
+from tracehouse.queries.report.sensitivity_summary import SensitivitySummary
+from tracehouse.queries.report.tables import changes, evidence, list_sums
 
 if TYPE_CHECKING:
-    from queries.report.content import Group, Member, Report
-    from queries.report.notes import Note
-    from queries.report.tables import Listing
+    from tracehouse.queries.report.content import Group, Member, Report
+    from tracehouse.queries.report.notes import Note
+    from tracehouse.queries.report.tables import Listing
 
 PLOTTED = 2  # members of a group
 SUMS = 6  # methods of a group, of which the first is not folded
@@ -93,7 +93,9 @@ def body_parts(report: Report) -> dict[str, object]:
 def page_environment(*packages: str) -> Environment:
     """Templates of pages, which escape every value: packages' own, and those of reports."""
     environment = Environment(
-        loader=ChoiceLoader([PackageLoader(name) for name in (*packages, "queries.report")]),
+        loader=ChoiceLoader(
+            [PackageLoader(name) for name in (*packages, "tracehouse.queries.report")]
+        ),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from queries.printable import json_text
+from tracehouse.queries.printable import json_text
 
 if TYPE_CHECKING:
-    from queries.report.content import Report
+    from tracehouse.queries.report.content import Report
 
 
 def json_form(report: Report) -> str:

@@ -7,13 +7,13 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
-from queries.report.nightly import nightly_report
-from queries.report.settings import read_settings
-from queries.report.stored_nights import NightKey, pack_night
-from warehouse.children.limits import disable_core_dumps, lower_priority, tie_to_owner
-from warehouse.children.messages import GONE, send
-from warehouse.errors import QueryError, WarehouseError
-from warehouse.store import Warehouse
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.settings import read_settings
+from tracehouse.queries.report.stored_nights import NightKey, pack_night
+from tracehouse.warehouse.children.limits import disable_core_dumps, lower_priority, tie_to_owner
+from tracehouse.warehouse.children.messages import GONE, send
+from tracehouse.warehouse.errors import QueryError, WarehouseError
+from tracehouse.warehouse.store import Warehouse
 
 
 def serve(channel: int, store: str, config: str, build: str) -> None:

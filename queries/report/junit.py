@@ -10,14 +10,20 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from queries.report import figures
-from queries.report.headline import order_rows
-from queries.report.outline import build_lines, facts, line_text, sort_groups, verdict_text
-from queries.report.sensitivity_summary import sensitivity_text
-from queries.report.xml_file import xml_file
+from tracehouse.queries.report import figures
+from tracehouse.queries.report.headline import order_rows
+from tracehouse.queries.report.outline import (
+    build_lines,
+    facts,
+    line_text,
+    sort_groups,
+    verdict_text,
+)
+from tracehouse.queries.report.sensitivity_summary import sensitivity_text
+from tracehouse.queries.report.xml_file import xml_file
 
 if TYPE_CHECKING:
-    from queries.report.content import Group, Report
+    from tracehouse.queries.report.content import Group, Report
 
 _MEMBERS = 20  # of a group
 _OUTCOMES = {"failures": "failure", "errors": "error", "skipped": "skipped"}

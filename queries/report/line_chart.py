@@ -12,9 +12,9 @@ from typing import Literal, NamedTuple
 
 import svg
 
-from queries.report.axis import Axis, AxisKind, axis_of
-from queries.report.drawing import Scale, label, lines, picture, safe, title
-from queries.report.figures import count_text, delta_text, measure_text, name_text
+from tracehouse.queries.report.axis import Axis, AxisKind, axis_of
+from tracehouse.queries.report.drawing import Scale, label, lines, picture, safe, title
+from tracehouse.queries.report.figures import count_text, delta_text, measure_text, name_text
 
 # Lines have the classes c0, c1, ...: the colour of each on a light and on a dark page.
 COLOURS = (

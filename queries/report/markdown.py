@@ -6,14 +6,21 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from queries.report import figures
-from queries.report.headline import order_rows
-from queries.report.outline import Section, facts, is_card, line_text, sections, verdict_text
-from queries.report.tables import Listing, changes, evidence, list_sums
+from tracehouse.queries.report import figures
+from tracehouse.queries.report.headline import order_rows
+from tracehouse.queries.report.outline import (
+    Section,
+    facts,
+    is_card,
+    line_text,
+    sections,
+    verdict_text,
+)
+from tracehouse.queries.report.tables import Listing, changes, evidence, list_sums
 
 if TYPE_CHECKING:
-    from queries.report.breakdown import Breakdown
-    from queries.report.content import Group, Member, Report
+    from tracehouse.queries.report.breakdown import Breakdown
+    from tracehouse.queries.report.content import Group, Member, Report
 
 MAX_BYTES = 60_000  # GitHub allows 65,536 characters
 MAX_ROWS = 20  # of a table

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from queries.report.amounts import in_base_unit
-from queries.report.environment import Family
-from queries.report.facts import measure_name
-from queries.report.part_night import PartNight
-from warehouse.regressions.series_values import COUNTED, MEASURES, RATES
+from tracehouse.queries.report.amounts import in_base_unit
+from tracehouse.queries.report.environment import Family
+from tracehouse.queries.report.facts import measure_name
+from tracehouse.queries.report.part_night import PartNight
+from tracehouse.warehouse.regressions.series_values import COUNTED, MEASURES, RATES
 
 _METHOD = "method"
 

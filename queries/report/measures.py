@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from queries.report.content import BuildPoint, Member
-from warehouse.regressions.series_values import COUNTED, MEASURES, RATES
+from tracehouse.queries.report.content import BuildPoint, Member
+from tracehouse.warehouse.regressions.series_values import COUNTED, MEASURES, RATES
 
 
 def as_measure(member: Member) -> Member:

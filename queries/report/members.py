@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from queries.report.content import BuildPoint, EnvironmentChange, Member
-from queries.report.environment import Environments, Family, Recording
-from queries.report.figures import count_text
-from queries.report.night import SERIES, HeadNight
-from warehouse.regressions.history import SeriesHistory
-from warehouse.regressions.level_changes import LevelChange, compare_builds
-from warehouse.regressions.series_values import COUNTED
-from warehouse.statistics.arrays import Ints
-from warehouse.statistics.two_samples import SampleComparison
+from tracehouse.queries.report.content import BuildPoint, EnvironmentChange, Member
+from tracehouse.queries.report.environment import Environments, Family, Recording
+from tracehouse.queries.report.figures import count_text
+from tracehouse.queries.report.night import SERIES, HeadNight
+from tracehouse.warehouse.regressions.history import SeriesHistory
+from tracehouse.warehouse.regressions.level_changes import LevelChange, compare_builds
+from tracehouse.warehouse.regressions.series_values import COUNTED
+from tracehouse.warehouse.statistics.arrays import Ints
+from tracehouse.warehouse.statistics.two_samples import SampleComparison
 
 
 def describe_members(night: HeadNight, changes: Sequence[LevelChange]) -> list[Member]:

@@ -7,12 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-from queries.report.breakdown import OPERATOR, PLACE, Breakdown, Work, break_down, order_breakdowns
-from warehouse.alignment.guesses import Aligned, Guess, find_guesses
-from warehouse.alignment.operator_names import plain_name
-from warehouse.alignment.programs import CALL, DELEGATED
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.queryable import Queryable
+from tracehouse.queries.report.breakdown import (
+    OPERATOR,
+    PLACE,
+    Breakdown,
+    Work,
+    break_down,
+    order_breakdowns,
+)
+from tracehouse.warehouse.alignment.guesses import Aligned, Guess, find_guesses
+from tracehouse.warehouse.alignment.operator_names import plain_name
+from tracehouse.warehouse.alignment.programs import CALL, DELEGATED
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.queryable import Queryable
 
 _UNKNOWN = float("nan")
 MOST_METHODS = 20  # of an alert

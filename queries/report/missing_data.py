@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from queries.report.figures import count_text
-from warehouse.regressions.nightly import Rules, Status
-from warehouse.statistics.arrays import Ints
-from warehouse.statistics.sample_sizes import LEAST_DUMPS
-from warehouse.statistics.two_samples import least_p
+from tracehouse.queries.report.figures import count_text
+from tracehouse.warehouse.regressions.nightly import Rules, Status
+from tracehouse.warehouse.statistics.arrays import Ints
+from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
+from tracehouse.warehouse.statistics.two_samples import least_p
 
 _MOST_DUMPS = 1000
 

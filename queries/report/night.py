@@ -12,29 +12,34 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from ingest.schemas.attributes import compose
-from queries.report.content import Group
-from queries.report.environment import Family
-from queries.report.findings import Findings, find_in_part, join_findings
-from queries.report.part_night import PartNight
-from queries.report.settings import Settings
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.errors import ParameterError, suggest
-from warehouse.queryable import Queryable, Streamable
-from warehouse.regressions.fleet import Fleet
-from warehouse.regressions.groups import (
+from tracehouse.ingest.schemas.attributes import compose
+from tracehouse.queries.report.content import Group
+from tracehouse.queries.report.environment import Family
+from tracehouse.queries.report.findings import Findings, find_in_part, join_findings
+from tracehouse.queries.report.part_night import PartNight
+from tracehouse.queries.report.settings import Settings
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.errors import ParameterError, suggest
+from tracehouse.warehouse.queryable import Queryable, Streamable
+from tracehouse.warehouse.regressions.fleet import Fleet
+from tracehouse.warehouse.regressions.groups import (
     ChangeGroup,
     SeriesPlace,
     TypeIn,
     group_changes,
     keep_decided,
 )
-from warehouse.regressions.history import Cells
-from warehouse.regressions.judging import Judge, judge_here, list_heads
-from warehouse.regressions.nightly import Rules
-from warehouse.regressions.parts import ChangedSeries, PartResult, join_changed, keep_changed
-from warehouse.regressions.series_values import FAMILY, LEVELS, number_rows
-from warehouse.statistics.arrays import Floats
+from tracehouse.warehouse.regressions.history import Cells
+from tracehouse.warehouse.regressions.judging import Judge, judge_here, list_heads
+from tracehouse.warehouse.regressions.nightly import Rules
+from tracehouse.warehouse.regressions.parts import (
+    ChangedSeries,
+    PartResult,
+    join_changed,
+    keep_changed,
+)
+from tracehouse.warehouse.regressions.series_values import FAMILY, LEVELS, number_rows
+from tracehouse.warehouse.statistics.arrays import Floats
 
 SERIES = ("device", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
 _BUILDS = "SELECT build FROM builds_in_order ORDER BY position"

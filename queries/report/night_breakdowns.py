@@ -8,16 +8,20 @@ from itertools import islice
 
 import numpy as np
 
-from queries.report.breakdown import PLACE, Breakdown
-from queries.report.content import Member
-from queries.report.figures import is_measure
-from queries.report.members import changed_nights, list_methods
-from queries.report.method_breakdowns import MOST_METHODS, MethodTimes, break_down_methods
-from queries.report.night import HeadNight
-from warehouse.queryable import Queryable
-from warehouse.regressions.level_changes import LevelChange, compare_builds
-from warehouse.regressions.parts import same_run
-from warehouse.statistics.arrays import Ints
+from tracehouse.queries.report.breakdown import PLACE, Breakdown
+from tracehouse.queries.report.content import Member
+from tracehouse.queries.report.figures import is_measure
+from tracehouse.queries.report.members import changed_nights, list_methods
+from tracehouse.queries.report.method_breakdowns import (
+    MOST_METHODS,
+    MethodTimes,
+    break_down_methods,
+)
+from tracehouse.queries.report.night import HeadNight
+from tracehouse.warehouse.queryable import Queryable
+from tracehouse.warehouse.regressions.level_changes import LevelChange, compare_builds
+from tracehouse.warehouse.regressions.parts import same_run
+from tracehouse.warehouse.statistics.arrays import Ints
 
 _Times = tuple[float, float]
 

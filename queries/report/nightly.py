@@ -7,22 +7,28 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from queries.report.alerts import list_alerts, order_alerts
-from queries.report.budgets import broken_text, judge_budgets, list_broken
-from queries.report.calls import is_refilled_call, name_hidden_operators
-from queries.report.content import Coverage, Missing, Report, RunShift, Sensitivity
-from queries.report.environment import Environments, Family
-from queries.report.exact_alerts import judge_measures, list_exact_alerts, without_exact
-from queries.report.facts import add_expected, list_notes, named_commits, read_commits, read_facts
-from queries.report.members import changed_environment
-from queries.report.night import HeadNight, judge_head
-from queries.report.night_breakdowns import NightBreakdowns
-from queries.report.outline import Outline, count_expected, find_verdict, sort_groups
-from queries.report.sensitivity_summary import SensitivitySummary, join_first
-from queries.report.settings import Settings
-from queries.report.verdicts import Verdict
-from warehouse.queryable import Streamable
-from warehouse.regressions.judging import Judge
+from tracehouse.queries.report.alerts import list_alerts, order_alerts
+from tracehouse.queries.report.budgets import broken_text, judge_budgets, list_broken
+from tracehouse.queries.report.calls import is_refilled_call, name_hidden_operators
+from tracehouse.queries.report.content import Coverage, Missing, Report, RunShift, Sensitivity
+from tracehouse.queries.report.environment import Environments, Family
+from tracehouse.queries.report.exact_alerts import judge_measures, list_exact_alerts, without_exact
+from tracehouse.queries.report.facts import (
+    add_expected,
+    list_notes,
+    named_commits,
+    read_commits,
+    read_facts,
+)
+from tracehouse.queries.report.members import changed_environment
+from tracehouse.queries.report.night import HeadNight, judge_head
+from tracehouse.queries.report.night_breakdowns import NightBreakdowns
+from tracehouse.queries.report.outline import Outline, count_expected, find_verdict, sort_groups
+from tracehouse.queries.report.sensitivity_summary import SensitivitySummary, join_first
+from tracehouse.queries.report.settings import Settings
+from tracehouse.queries.report.verdicts import Verdict
+from tracehouse.warehouse.queryable import Streamable
+from tracehouse.warehouse.regressions.judging import Judge
 
 
 def nightly_report(

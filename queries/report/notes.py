@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import Field
 
-from queries.report.figures import MAX_TEXT, name_text, operator_text, place_text
-from queries.report.parts import Part
-from warehouse.point import Point
-from warehouse.queryable import Queryable
+from tracehouse.queries.report.figures import MAX_TEXT, name_text, operator_text, place_text
+from tracehouse.queries.report.parts import Part
+from tracehouse.warehouse.point import Point
+from tracehouse.warehouse.queryable import Queryable
 
 _NOTES = "FROM point_notes ORDER BY written_at, note_id"
 

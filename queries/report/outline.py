@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from queries.report.figures import (
+from tracehouse.queries.report.figures import (
     and_more,
     cost_text,
     count_text,
@@ -14,17 +14,17 @@ from queries.report.figures import (
     name_text,
     share_text,
 )
-from queries.report.notes import choose_notes
-from queries.report.sensitivity_summary import SensitivitySummary, join_first
-from queries.report.verdicts import State, Verdict
+from tracehouse.queries.report.notes import choose_notes
+from tracehouse.queries.report.sensitivity_summary import SensitivitySummary, join_first
+from tracehouse.queries.report.verdicts import State, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from queries.report.content import Group, Member, Missing, Report, Sensitivity
-    from queries.report.notes import Note
-    from queries.report.parts import Budget
-    from queries.report.verdicts import Tone
+    from tracehouse.queries.report.content import Group, Member, Missing, Report, Sensitivity
+    from tracehouse.queries.report.notes import Note
+    from tracehouse.queries.report.parts import Budget
+    from tracehouse.queries.report.verdicts import Tone
 
 SIGNS = {"regression": "▲", "improvement": "▼"}
 _MOST_EDITS = 3  # of an alert, in its card

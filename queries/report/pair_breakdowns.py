@@ -6,11 +6,15 @@ from collections import defaultdict
 from collections.abc import Iterable
 from itertools import islice
 
-from queries.report.breakdown import PLACE, Breakdown
-from queries.report.environment import Family
-from queries.report.method_breakdowns import MOST_METHODS, MethodTimes, break_down_methods
-from queries.report.parts import Row
-from warehouse.queryable import Queryable
+from tracehouse.queries.report.breakdown import PLACE, Breakdown
+from tracehouse.queries.report.environment import Family
+from tracehouse.queries.report.method_breakdowns import (
+    MOST_METHODS,
+    MethodTimes,
+    break_down_methods,
+)
+from tracehouse.queries.report.parts import Row
+from tracehouse.warehouse.queryable import Queryable
 
 _OPERATORS = ("operator", "delegate")  # levels of a method's parts
 _MOST_SHOWN = 6  # methods of a comparison

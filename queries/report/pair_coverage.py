@@ -9,15 +9,15 @@ from datetime import date
 
 import numpy as np
 
-from queries.report.content import Coverage, Missing, Sensitivity
-from queries.report.environment import Family
-from queries.report.figures import count_text, operator_text
-from queries.report.parts import Row
-from queries.report.sensitivity import SeriesLimits, describe_sensitivity
-from queries.report.settings import Settings
-from queries.report.tally import OperatorTally
-from warehouse.regressions.verdicts import SeriesVerdict
-from warehouse.statistics.sample_sizes import LEAST_DUMPS
+from tracehouse.queries.report.content import Coverage, Missing, Sensitivity
+from tracehouse.queries.report.environment import Family
+from tracehouse.queries.report.figures import count_text, operator_text
+from tracehouse.queries.report.parts import Row
+from tracehouse.queries.report.sensitivity import SeriesLimits, describe_sensitivity
+from tracehouse.queries.report.settings import Settings
+from tracehouse.queries.report.tally import OperatorTally
+from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
 
 CONTAINERS = ("method", "delegate")
 _OPERATOR = ("event_name", "delegate_id", "ordinal", "run")

@@ -9,11 +9,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from queries.report.alerts import Evidence, compare_commands, make_alert, order_alerts
-from queries.report.build_order import note_order
-from queries.report.calls import is_refilled_call, is_unexplained_call
-from queries.report.comparable import find_obstacle, note_clocks
-from queries.report.content import (
+from tracehouse.queries.report.alerts import Evidence, compare_commands, make_alert, order_alerts
+from tracehouse.queries.report.build_order import note_order
+from tracehouse.queries.report.calls import is_refilled_call, is_unexplained_call
+from tracehouse.queries.report.comparable import find_obstacle, note_clocks
+from tracehouse.queries.report.content import (
     BuildPoint,
     Direction,
     Group,
@@ -22,29 +22,35 @@ from queries.report.content import (
     Report,
     RunShift,
 )
-from queries.report.environment import Environments, Family
-from queries.report.facts import add_expected, list_notes, named_commits, read_commits, read_facts
-from queries.report.figures import delta_text
-from queries.report.night import find_head, last_day
-from queries.report.outline import find_verdict, sort_groups
-from queries.report.pair_breakdowns import PairBreakdowns
-from queries.report.pair_coverage import (
+from tracehouse.queries.report.environment import Environments, Family
+from tracehouse.queries.report.facts import (
+    add_expected,
+    list_notes,
+    named_commits,
+    read_commits,
+    read_facts,
+)
+from tracehouse.queries.report.figures import delta_text
+from tracehouse.queries.report.night import find_head, last_day
+from tracehouse.queries.report.outline import find_verdict, sort_groups
+from tracehouse.queries.report.pair_breakdowns import PairBreakdowns
+from tracehouse.queries.report.pair_coverage import (
     CONTAINERS,
     describe_coverage,
     missing_data,
     pair_sensitivity,
     place_of_row,
 )
-from queries.report.parts import Row
-from queries.report.sensitivity_summary import SensitivitySummary
-from queries.report.settings import Settings
-from queries.report.tally import tally_operators
-from queries.report.verdicts import State
-from warehouse.regressions.two_builds import compare_builds
-from warehouse.regressions.verdicts import SeriesVerdict
-from warehouse.statistics.rounding import log_change
-from warehouse.statistics.sample_sizes import LEAST_DUMPS
-from warehouse.store import Warehouse
+from tracehouse.queries.report.parts import Row
+from tracehouse.queries.report.sensitivity_summary import SensitivitySummary
+from tracehouse.queries.report.settings import Settings
+from tracehouse.queries.report.tally import tally_operators
+from tracehouse.queries.report.verdicts import State
+from tracehouse.warehouse.regressions.two_builds import compare_builds
+from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.statistics.rounding import log_change
+from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
+from tracehouse.warehouse.store import Warehouse
 
 Key = tuple[object, ...]
 

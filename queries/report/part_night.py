@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from queries.report.settings import Settings
-from warehouse.regressions.fleet import Fleet
-from warehouse.regressions.nightly import Rules
-from warehouse.regressions.replay import Replay
-from warehouse.statistics.arrays import Mask
+from tracehouse.queries.report.settings import Settings
+from tracehouse.warehouse.regressions.fleet import Fleet
+from tracehouse.warehouse.regressions.nightly import Rules
+from tracehouse.warehouse.regressions.replay import Replay
+from tracehouse.warehouse.statistics.arrays import Mask
 
 
 class PartNight(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from queries.report.figures import place_text
+from tracehouse.queries.report.figures import place_text
 
 Row = Mapping[str, Any]  # of an answer
 

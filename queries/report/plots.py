@@ -9,18 +9,18 @@ from statistics import median
 
 import svg
 
-from queries.report.axis import Axis, AxisKind, axis_of
-from queries.report.content import Member, ReferenceDrift
-from queries.report.drawing import Scale, label, picture, title
-from queries.report.figures import (
+from tracehouse.queries.report.axis import Axis, AxisKind, axis_of
+from tracehouse.queries.report.content import Member, ReferenceDrift
+from tracehouse.queries.report.drawing import Scale, label, picture, title
+from tracehouse.queries.report.figures import (
     count_text,
     delta_text,
     interval_text,
     member_operator,
     value_text,
 )
-from queries.report.line_chart import Line, LineChart, Mark, line_chart
-from queries.report.notes import Note, choose_notes
+from tracehouse.queries.report.line_chart import Line, LineChart, Mark, line_chart
+from tracehouse.queries.report.notes import Note, choose_notes
 
 MAX_BUILDS = 40
 _WIDTH = 360

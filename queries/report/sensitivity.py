@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from queries.report.content import Sensitivity
-from queries.report.environment import Family
-from queries.report.figures import operator_text
-from queries.report.missing_data import ModelCounts, list_missing
-from queries.report.part_night import PartNight
-from warehouse.regressions.nightly import Rules, Status
-from warehouse.regressions.sensitivity import smallest_changes
-from warehouse.regressions.series_values import CONTAINERS, name_rows
-from warehouse.statistics.arrays import Floats, Mask
+from tracehouse.queries.report.content import Sensitivity
+from tracehouse.queries.report.environment import Family
+from tracehouse.queries.report.figures import operator_text
+from tracehouse.queries.report.missing_data import ModelCounts, list_missing
+from tracehouse.queries.report.part_night import PartNight
+from tracehouse.warehouse.regressions.nightly import Rules, Status
+from tracehouse.warehouse.regressions.sensitivity import smallest_changes
+from tracehouse.warehouse.regressions.series_values import CONTAINERS, name_rows
+from tracehouse.warehouse.statistics.arrays import Floats, Mask
 
 BLIND_CHANGE = 0.10  # a model is blind if a larger typical change could hide
 BLIND_EXPLAINED_SHARE = 0.5  # share of judged operators whose changes the shift of the run explains

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from queries.report.figures import change_text, count_text
+from tracehouse.queries.report.figures import change_text, count_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from queries.report.content import Sensitivity
+    from tracehouse.queries.report.content import Sensitivity
 
 
 class SensitivitySummary(NamedTuple):

@@ -20,14 +20,14 @@ from pydantic import (
     model_validator,
 )
 
-from ingest.errors import SourceError, pydantic_problem
-from ingest.schemas.attributes import compose
-from ingest.settings_file import FILE_NAME, read_tables
-from queries.report.amounts import Amount, parse_amount
-from warehouse.catalogue.header import Header
-from warehouse.catalogue.places import check_place_name, place_of
-from warehouse.catalogue.shares import parse_share
-from warehouse.errors import QueryError, suggest
+from tracehouse.ingest.errors import SourceError, pydantic_problem
+from tracehouse.ingest.schemas.attributes import compose
+from tracehouse.ingest.settings_file import FILE_NAME, read_tables
+from tracehouse.queries.report.amounts import Amount, parse_amount
+from tracehouse.warehouse.catalogue.header import Header
+from tracehouse.warehouse.catalogue.places import check_place_name, place_of
+from tracehouse.warehouse.catalogue.shares import parse_share
+from tracehouse.warehouse.errors import QueryError, suggest
 
 _OF_OTHERS = ("serve", "producers")  # tables that `tracehouse serve` and ingest read
 

@@ -12,9 +12,9 @@ from http.client import HTTPException
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from queries.printable import json_text, printable
-from queries.report import figures
-from queries.report.outline import (
+from tracehouse.queries.printable import json_text, printable
+from tracehouse.queries.report import figures
+from tracehouse.queries.report.outline import (
     build_lines,
     facts,
     is_card,
@@ -23,11 +23,11 @@ from queries.report.outline import (
     sort_groups,
     verdict_text,
 )
-from queries.report.sensitivity_summary import sensitivity_text
-from warehouse.errors import QueryError
+from tracehouse.queries.report.sensitivity_summary import sensitivity_text
+from tracehouse.warehouse.errors import QueryError
 
 if TYPE_CHECKING:
-    from queries.report.content import Group, Report
+    from tracehouse.queries.report.content import Group, Report
 
 MAX_HEADER = 150  # characters
 MAX_SECTION = 3000

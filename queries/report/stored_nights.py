@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from ingest.schemas.attributes import compose
-from queries.report.content import Report
-from queries.report.night import find_head
-from queries.report.nightly import nightly_report
-from queries.report.notes import choose_notes, read_notes
-from queries.report.settings import Settings
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.queryable import Queryable, Streamable
-from warehouse.upkeep.nights import JudgedNight
+from tracehouse.ingest.schemas.attributes import compose
+from tracehouse.queries.report.content import Report
+from tracehouse.queries.report.night import find_head
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.notes import choose_notes, read_notes
+from tracehouse.queries.report.settings import Settings
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.queryable import Queryable, Streamable
+from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 _REPORT_VERSION = 7  # raise it whenever the same data get another report
 _STORED = """SELECT report FROM judged_nights

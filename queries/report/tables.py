@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from queries.report.figures import (
+from tracehouse.queries.report.figures import (
     MAX_TEXT,
     NONE,
     change_text,
@@ -21,8 +21,8 @@ from queries.report.figures import (
 )
 
 if TYPE_CHECKING:
-    from queries.report.breakdown import Breakdown, ChangePart
-    from queries.report.content import Report
+    from tracehouse.queries.report.breakdown import Breakdown, ChangePart
+    from tracehouse.queries.report.content import Report
 
 _MOST_PARTS = 8
 _LEAST_NS = 0.5  # of a cost; less is rounding

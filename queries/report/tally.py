@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from queries.report.figures import count_text, name_text
-from queries.report.parts import Row
-from warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.queries.report.figures import count_text, name_text
+from tracehouse.queries.report.parts import Row
+from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 
 _METHOD = ("device", "model", "backend", "run")
 TALLIED = ("level", *_METHOD, "base_count", "head_count", "verdict")  # columns that count

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import zip_longest
 from textwrap import wrap
 
-from queries.report.breakdown import Breakdown
-from queries.report.figures import count_text
-from queries.report.tables import list_sums
+from tracehouse.queries.report.breakdown import Breakdown
+from tracehouse.queries.report.figures import count_text
+from tracehouse.queries.report.tables import list_sums
 
 _MOST_ROWS = 40
 _MOST_CELL = 44  # letters of a cell

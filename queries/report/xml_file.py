@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from queries.printable import xml_text
+from tracehouse.queries.printable import xml_text
 
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from queries.timeline.slices import TimedRun
+from tracehouse.queries.timeline.slices import TimedRun
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from queries.timeline.dumps import TimedDump
-from queries.timeline.events import ModuleFrame, TimedEvent
-from warehouse.load.delegate_metadata import parse_metadata
-from warehouse.programs.correlation import as_list
+from tracehouse.queries.timeline.dumps import TimedDump
+from tracehouse.queries.timeline.events import ModuleFrame, TimedEvent
+from tracehouse.warehouse.load.delegate_metadata import parse_metadata
+from tracehouse.warehouse.programs.correlation import as_list
 
 _MOST_LISTED = 64  # items of a list: a delegate can run thousands of nodes
 _MOST_LETTERS = 4_000

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.producers import NS_PER_UNIT
-from queries.timeline.clocks import Clocks
-from queries.timeline.events import TimedEvent
-from warehouse.errors import QueryError
-from warehouse.statistics.arrays import Floats, Ints, Mask
+from tracehouse.ingest.producers import NS_PER_UNIT
+from tracehouse.queries.timeline.clocks import Clocks
+from tracehouse.queries.timeline.events import TimedEvent
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
 
 if TYPE_CHECKING:
     import pyarrow as pa

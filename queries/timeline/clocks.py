@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from queries.event_blocks.time_scales import (
+from tracehouse.queries.event_blocks.time_scales import (
     Clock,
     TimeScale,
     parse_clock,

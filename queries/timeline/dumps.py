@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ingest.sources.paths import Source, read_dump_bytes
-from queries.event_blocks.build import as_correlation, decode_tables
-from queries.timeline.clocks import Clocks
-from warehouse.errors import QueryError
+from tracehouse.ingest.sources.paths import Source, read_dump_bytes
+from tracehouse.queries.event_blocks.build import as_correlation, decode_tables
+from tracehouse.queries.timeline.clocks import Clocks
+from tracehouse.warehouse.errors import QueryError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warehouse.programs.correlation import Correlation
-    from warehouse.store import Warehouse
+    from tracehouse.warehouse.programs.correlation import Correlation
+    from tracehouse.warehouse.store import Warehouse
 
 _FACTS = ("device", "build", "model", "backend", "sha256", "source", "captured_at", "dump_id")
 _NAMED = (
@@ -53,7 +53,7 @@ def stored_dump(store: Warehouse, dump_id: int) -> TimedDump:
     Raises:
         QueryError: The store does not have the dump, or no longer has its events.
     """
-    from queries.numeric_gap.stored_dumps import stored_correlation, stored_tables
+    from tracehouse.queries.numeric_gap.stored_dumps import stored_correlation, stored_tables
 
     tables = stored_tables(store, dump_id)
     (found,) = store.sql(_NAMED, {"id": dump_id}).to_pylist()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from queries.event_blocks.logged_values import LoggedValues
-from queries.event_blocks.places import EventPlaces, delegate_id
-from queries.event_blocks.profile_samples import ProfileSamples
-from queries.timeline.dumps import TimedDump
-from warehouse.programs.correlation import Handles, Hierarchy, Origin
+from tracehouse.queries.event_blocks.logged_values import LoggedValues
+from tracehouse.queries.event_blocks.places import EventPlaces, delegate_id
+from tracehouse.queries.event_blocks.profile_samples import ProfileSamples
+from tracehouse.queries.timeline.dumps import TimedDump
+from tracehouse.warehouse.programs.correlation import Handles, Hierarchy, Origin
 
 # Of events with equal times, the first in this list contains the others.
 _RANKS = ("load", "method", "other", "control", "operator_call", "delegate_call", "kernel")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.producers import NS_PER_UNIT
-from queries.timeline.dumps import TimedDump
+from tracehouse.ingest.producers import NS_PER_UNIT
+from tracehouse.queries.timeline.dumps import TimedDump
 
 if TYPE_CHECKING:
     import pyarrow as pa

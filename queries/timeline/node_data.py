@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from queries.printable import json_text
-from queries.timeline.events import TimedEvent
-from queries.timeline.slices import TimedRuns
-from warehouse.errors import QueryError
-from warehouse.programs.event_modules import groups_of_instruction
+from tracehouse.queries.printable import json_text
+from tracehouse.queries.timeline.events import TimedEvent
+from tracehouse.queries.timeline.slices import TimedRuns
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.programs.event_modules import groups_of_instruction
 
 _NS_PER_US = 1_000
 _TIMES = (("#fff7ec", 0.0), ("#fc8d59", 0.5), ("#b30000", 1.0))

@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from queries.printable import json_text
-from queries.timeline.arguments import event_arguments, stack_trace
-from queries.timeline.slices import TimedRun, TimedRuns, track_name
-from queries.timeline.stacks import MOST_FRAMES, stacks
+from tracehouse.queries.printable import json_text
+from tracehouse.queries.timeline.arguments import event_arguments, stack_trace
+from tracehouse.queries.timeline.slices import TimedRun, TimedRuns, track_name
+from tracehouse.queries.timeline.stacks import MOST_FRAMES, stacks
 
 _PARTS = "viewer.html", "viewer.css", "viewer.js"
 
 
 def page_text(shown: Sequence[TimedRuns]) -> str:
     """The page; the same runs always give the same text."""
-    folder = files("queries.timeline") / "viewer"
+    folder = files("tracehouse.queries.timeline") / "viewer"
     page, style, script = ((folder / name).read_text(encoding="utf-8") for name in _PARTS)
     data = json_text({"dumps": [_dump(one) for one in shown]}).replace("<", "\\u003c")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

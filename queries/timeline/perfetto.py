@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from queries.printable import json_text
-from queries.timeline.allocations import allocated_bytes
-from queries.timeline.arguments import event_arguments, metadata_by_event, stack_trace
-from queries.timeline.nesting import MOST_LANES, NO_LANE
-from queries.timeline.slices import TimedRun, TimedRuns, track_name
+from tracehouse.queries.printable import json_text
+from tracehouse.queries.timeline.allocations import allocated_bytes
+from tracehouse.queries.timeline.arguments import event_arguments, metadata_by_event, stack_trace
+from tracehouse.queries.timeline.nesting import MOST_LANES, NO_LANE
+from tracehouse.queries.timeline.slices import TimedRun, TimedRuns, track_name
 
 _LANES = MOST_LANES + 1  # the last lane is for events with NO_LANE
 

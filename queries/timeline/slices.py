@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from queries.timeline.axis import Times, is_wrong, run_offsets, times_of
-from queries.timeline.dumps import TimedDump
-from queries.timeline.events import TimedEvent, timed_events
-from queries.timeline.measured import with_times_only
-from queries.timeline.nesting import Nesting, nest
-from warehouse.errors import QueryError
-from warehouse.statistics.arrays import Ints
-from warehouse.statistics.runs import find_starts
+from tracehouse.queries.timeline.axis import Times, is_wrong, run_offsets, times_of
+from tracehouse.queries.timeline.dumps import TimedDump
+from tracehouse.queries.timeline.events import TimedEvent, timed_events
+from tracehouse.queries.timeline.measured import with_times_only
+from tracehouse.queries.timeline.nesting import Nesting, nest
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.statistics.arrays import Ints
+from tracehouse.warehouse.statistics.runs import find_starts
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from queries.printable import json_text, printable
-from queries.timeline.arguments import module_text
-from queries.timeline.events import TimedEvent
-from queries.timeline.slices import TimedRun, TimedRuns
+from tracehouse.queries.printable import json_text, printable
+from tracehouse.queries.timeline.arguments import module_text
+from tracehouse.queries.timeline.events import TimedEvent
+from tracehouse.queries.timeline.slices import TimedRun, TimedRuns
 
 MOST_FRAMES = 200  # of a stack; deeper frames count for the last one
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 import uvicorn
 
-from cli.serve.http.app import make_app
-from cli.serve.service import Service
-from cli.serve.settings import ServiceSettings
-from queries.report.settings import Settings
-from queries.report.stored_nights import read_night
 from tests.support.browser import CHROMIUM, DESK, Page, open_browser
 from tests.support.nightly_farm import ingest_nights
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.cli.serve.http.app import make_app
+from tracehouse.cli.serve.service import Service
+from tracehouse.cli.serve.settings import ServiceSettings
+from tracehouse.queries.report.settings import Settings
+from tracehouse.queries.report.stored_nights import read_night
 
 
 @pytest.fixture(scope="module")

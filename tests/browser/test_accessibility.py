@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.serve.page.site import VIEWS
-from queries.report.html import html_text
 from tests.support.axe import find_obstacles
 from tests.support.browser import DESK, PHONE, Page
 from tests.support.reports import coverage, full_report
+from tracehouse.cli.serve.page.site import VIEWS
+from tracehouse.queries.report.html import html_text
 
 MORE = (
     "/operator?event=native_call_convolution.out",

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from queries.explain.html import html_text
 from tests.browser.test_report_page import CONTRASTS, DESK, HOSTILE, PHONE
 from tests.support.axe import find_obstacles
 from tests.support.browser import Page
 from tests.support.explained import explanation, frame, run_times
 from tests.support.softplus import softplus_explanation
+from tracehouse.queries.explain.html import html_text
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from queries.report.html import html_text
 from tests.support.browser import DESK, PHONE
 from tests.support.reports import coverage, full_report, large_report, named_report, report
 from tests.support.strange_names import LONG_NAME, NAMES
+from tracehouse.queries.report.html import html_text
 
 HOSTILE = (
     "<script>document.title = 'taken'</script>", '"><img src=x onerror="document.title=1">',

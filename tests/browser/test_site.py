@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cli.serve.page.assets import SCRIPTS
-from cli.serve.page.site import VIEWS
 from tests.browser.test_report_page import CONTRASTS
 from tests.support.browser import DESK, PHONE, Page
+from tracehouse.cli.serve.page.assets import SCRIPTS
+from tracehouse.cli.serve.page.site import VIEWS
 
 MORE = [
     "/operator?event=native_call_convolution.out",

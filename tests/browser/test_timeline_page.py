@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from queries.timeline.dumps import TimedDump
-from queries.timeline.page import page_text
-from queries.timeline.slices import timed_runs
 from tests.support.browser import Page
 from tests.support.timelines import event, forward, timed_dump
+from tracehouse.queries.timeline.dumps import TimedDump
+from tracehouse.queries.timeline.page import page_text
+from tracehouse.queries.timeline.slices import timed_runs
 
 HOSTILE = "</script><script>document.title = 'taken'</script><img src=x onerror=alert(1)>"
 SHOWN = "document.getElementById('details').innerText"

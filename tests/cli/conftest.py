@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from cli.main import main
 from tests.support.command import Outcome, Run
 from tests.support.corpus import FARM
 from tests.support.nightly_farm import nightly_store
 from tests.support.stand_in_service import StandIn, stand_in_service
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.cli.main import main
 
 
 @pytest.fixture(scope="session")

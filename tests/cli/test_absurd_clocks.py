@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.output.render import Format
 from tests.support.command import Run
 from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.stores import write
+from tracehouse.cli.output.render import Format
 
 _LAST = 2**64 - 1
 _TIMES = (

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from ingest.tracer import StreamingTracer, UploadSink
 from tests.support.command import Run
 from tests.support.corpus import CORPUS, FARM
 from tests.support.cross_section import cross_section
 from tests.support.service_process import ServiceProcess
 from tests.support.stores import write
 from tests.support.waiting import until
+from tracehouse import StreamingTracer, UploadSink
 
 
 @pytest.fixture(scope="module")

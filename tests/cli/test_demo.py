@@ -15,7 +15,7 @@ from tests.support.command import ENVIRONMENT, ROOT
 DATA = ROOT / "tests" / "data"
 
 SHIM = """#!/bin/sh
-exec '{python}' -c 'import sys; from cli.main import main; sys.exit(main())' "$@"
+exec '{python}' -c 'import sys; from tracehouse.cli.main import main; sys.exit(main())' "$@"
 """
 
 

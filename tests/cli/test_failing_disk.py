@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from httpx2 import Client, Response
 
-from ingest.simulation.dump_template import repeat_runs
 from tests.support.command import COMMAND, ENVIRONMENT
 from tests.support.corpus import read_dump
 from tests.support.cross_section import cross_section
@@ -29,7 +28,8 @@ from tests.support.stores import ingest, make_and_ingest, write
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
 from tests.support.uploads import new_dump, put, sha256_of
 from tests.support.waiting import until
-from warehouse import Inbox, Warehouse
+from tracehouse import Inbox, Warehouse
+from tracehouse.ingest.simulation.dump_template import repeat_runs
 
 pytestmark = pytest.mark.skipif(
     not shutil.which(COMPILER), reason=f"no C compiler ({COMPILER}) to build what makes disks fail"

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from cli import commands
-from cli.listing import GROUPS
 from tests.support.command import COMMAND, ENVIRONMENT, Run, run_process
 from tests.support.corpus import CORPUS, FARM
 from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from tests.tools.site.reference import commands_page
-from warehouse import Warehouse
-from warehouse.catalogue.queries import list_queries
+from tracehouse import Warehouse
+from tracehouse.cli import commands
+from tracehouse.cli.listing import GROUPS
+from tracehouse.warehouse.catalogue.queries import list_queries
 
 RECORD = MODELS / "mixed_xnnpack.etrecord"
 COMMANDS = sorted(name for names in GROUPS.values() for name in names)
@@ -27,7 +27,7 @@ COMMANDS = sorted(name for names in GROUPS.values() for name in names)
 HEEDS_CTRL_C = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from cli.main import main
+from tracehouse.cli.main import main
 main()
 """
 
@@ -80,8 +80,8 @@ def test_a_value_that_is_wrong_is_told_in_our_words(run: Run, args: list[str], e
 @pytest.mark.system
 def test_help_waits_for_no_heavy_import() -> None:
     probe = (
-        "import sys, cli.main;"
-        "import cli.app; list(map(cli.app._make_command, cli.app.EXAMPLES));"
+        "import sys; from tracehouse.cli import app, main;"
+        "list(map(app._make_command, app.EXAMPLES));"
         "print({'duckdb', 'numpy', 'pyarrow', 'pydantic', 'rich'} & sys.modules.keys())"
     )
     done = subprocess.run(
@@ -104,7 +104,7 @@ def test_commands_without_a_store_load_no_library_that_they_do_not_need(
     line: tuple[str | Path, ...],
 ) -> None:
     code = (
-        "import contextlib, sys; from cli.main import main\n"
+        "import contextlib, sys; from tracehouse.cli.main import main\n"
         "with contextlib.suppress(SystemExit): main(sys.argv[1:])\n"
         "needless = {'duckdb', 'rich', 'pandas', 'pyarrow.compute'}\n"
         "sys.exit(' '.join(sys.modules.keys() & needless))"
@@ -192,7 +192,7 @@ def test_a_command_starts_fast_in_the_background_too(handler: str) -> None:
         "told = lambda: print(gc.get_threshold()[0] > 10_000, os.environ['OPENBLAS_NUM_THREADS'],"
         " gc.get_freeze_count() > 0)\n"
         f"atexit.register(told); signal.signal(signal.SIGINT, signal.{handler})\n"
-        "from cli.main import main; sys.argv = ['tracehouse', '--version']; main()"
+        "from tracehouse.cli.main import main; sys.argv = ['tracehouse', '--version']; main()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert done.stdout.split()[-3:] == [b"True", b"1", b"True"]
@@ -202,9 +202,11 @@ def test_a_command_starts_fast_in_the_background_too(handler: str) -> None:
 def test_a_question_imports_only_what_it_takes(store: Path, tmp_path: Path) -> None:
     (tmp_path / "pandas.py").write_text("")  # as if it were installed
     program = (
-        "import atexit, sys; from cli.main import main;"
-        "atexit.register(lambda: print(sorted({'pandas', 'pydantic', 'rich', 'ingest.decode',"
-        "'ingest.etrecord', 'warehouse.archive', 'warehouse.load', 'cli.commands.inspect'}"
+        "import atexit, sys; from tracehouse.cli.main import main;"
+        "rooms = 'ingest.decode', 'ingest.etrecord', 'warehouse.archive', 'warehouse.load';"
+        "rooms += ('cli.commands.inspect',);"
+        "late = {'pandas', 'pydantic', 'rich', *(f'tracehouse.{room}' for room in rooms)};"
+        "atexit.register(lambda: print(sorted(late"
         " & sys.modules.keys())));"
         "sys.exit(main())"
     )
@@ -221,7 +223,7 @@ def test_a_question_imports_only_what_it_takes(store: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize("is_busy", [False, True])
 def test_process_ends_at_once_unless_something_is_left_to_do(is_busy: bool) -> None:
     program = (
-        "import os, sys, threading; from cli.main import main; end = os._exit\n"
+        "import os, sys, threading; from tracehouse.cli.main import main; end = os._exit\n"
         "def say(code): print('at once', flush=True); end(code)\n"
         "def do(): threading.main_thread().join(); print('done')\n"
         f"os._exit = say; {is_busy} and threading.Thread(target=do).start()\n"
@@ -238,7 +240,9 @@ def test_process_ends_at_once_unless_something_is_left_to_do(is_busy: bool) -> N
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("module", cross_section(["typer", "cli.app", "duckdb", "pyarrow"], 4))
+@pytest.mark.parametrize(
+    "module", cross_section(["typer", "tracehouse.cli.app", "duckdb", "pyarrow"], 4)
+)
 def test_ctrl_c_ends_imports_quietly(store: Path, module: str) -> None:
     program = (
         "import os, signal, sys\n"
@@ -248,7 +252,7 @@ def test_ctrl_c_ends_imports_quietly(store: Path, module: str) -> None:
         f"        if name == {module!r}:\n"
         "            os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.meta_path.insert(0, Finder())\n"
-        "from cli.main import main\nmain()"
+        "from tracehouse.cli.main import main\nmain()"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, "sql", "SELECT 1", "--store", store],

@@ -6,8 +6,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from cli.options import StoreOptions, with_options
-from cli.output.render import Format
+from tracehouse.cli.options import StoreOptions, with_options
+from tracehouse.cli.output.render import Format
 
 GIVEN = ["--store", "here", "--wait", "2", "--format", "csv", "--csv-safe"]
 

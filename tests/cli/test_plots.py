@@ -5,9 +5,9 @@ import sys
 import pyarrow as pa
 import pytest
 
-from cli.output.options import OutputOptions
-from cli.plots import plain_plots, write_answer
 from tests.support.store_rows import Event, StoreRows
+from tracehouse.cli.output.options import OutputOptions
+from tracehouse.cli.plots import plain_plots, write_answer
 
 HOTSPOTS = pa.table({"event_name": ["add", "mul"], "self_share": [0.75, 0.25]})
 

@@ -12,8 +12,8 @@ import pytest
 from tests.support.command import Run
 from tests.support.corpus import CORPUS
 from tests.support.cross_section import cross_section
-from warehouse import Warehouse
-from warehouse.inbox.served import served
+from tracehouse import Warehouse
+from tracehouse.warehouse.inbox.served import served
 
 DUMP = CORPUS / "real" / "mlp_xnnpack_n1.etdp"
 NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.output.render import Format
 from tests.support.command import Run, run_all_on_terminal
 from tests.support.cross_section import cross_section
 from tests.support.questions import every_query
 from tests.support.strange_names import NAMES, StrangeFiles, write_strange_files
+from tracehouse.cli.output.render import Format
 
 Line = list[str | Path]
 

@@ -16,7 +16,7 @@ from tests.support.service_process import ServiceProcess
 from tests.support.stand_in_service import Refused, StandIn
 from tests.support.stores import write
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 MANIFEST = b'{"device": "pixel 8 \\u00e9",\n "build": "b1", "model": "mv2"}\n'
 

@@ -14,7 +14,7 @@ from tests.support.documents import ROOT, blocks
 from tests.support.service_process import ServiceProcess
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 pytestmark = pytest.mark.skipif("CLIENTS" not in os.environ, reason="make test-clients runs it")
 HERE = Path(__file__).parent

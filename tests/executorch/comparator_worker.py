@@ -93,7 +93,7 @@ def errors(inspector: Any) -> dict[str, list[str]]:
 def main(folder: str, packages: str) -> None:
     files = record(Path(folder))
     sys.path.append(packages)  # last: numpy is to be that of torch
-    from queries.inspector import Inspector
+    from tracehouse import Inspector
 
     original = Original(**files)
     arrays, tensors = Inspector(**files), Inspector(**files, tensors="torch")

@@ -41,7 +41,7 @@ def export(folder: Path) -> None:
 
 def read(store: str, packages: str) -> None:
     sys.path.append(packages)  # last: numpy is to be that of torch
-    from warehouse import Warehouse
+    from tracehouse import Warehouse
 
     with Warehouse.open(store, read_only=True) as warehouse:
         program = warehouse.exported_program(dump_id=1)

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from queries import inspector
-from queries.inspector import Inspector, compare_results
 from tests.support.corpus import CORPUS
+from tracehouse import Inspector, compare_results
+from tracehouse.queries import inspector
 
 PYTHON = os.environ.get("EXECUTORCH_PYTHON")
 pytestmark = pytest.mark.skipif(not PYTHON, reason="make test-executorch installs executorch")

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingest.tracer.writer import Dump, ETDumpWriter
 from tests.support.corpus import CORPUS
 from tests.support.runtime_calls import CALLS, VALUES_START, make_writer
+from tracehouse.ingest.tracer.writer import Dump, ETDumpWriter
 
 PYTHON = os.environ.get("EXECUTORCH_PYTHON")
 pytestmark = pytest.mark.skipif(not PYTHON, reason="make test-executorch installs executorch")

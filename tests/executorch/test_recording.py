@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.support.command import ENVIRONMENT, Outcome, run_process
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 PYTHON = os.environ.get("EXECUTORCH_PYTHON", "")
 WORKER = Path(__file__).with_name("program_worker.py")

@@ -2,10 +2,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from ingest import decode
-from ingest.etdump import runs
-from ingest.repeated_dumps import EarlierDumps
 from tests.support.stand_in_service import StandIn, stand_in_service
+from tracehouse.ingest import decode
+from tracehouse.ingest.etdump import runs
+from tracehouse.ingest.repeated_dumps import EarlierDumps
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from ingest import decode_dumps, stream_dump
-from ingest.tables.clocks import restore_starts
 from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.tools.fuzz.checks import check_batch, parts_of, read_or_fault
+from tracehouse import decode_dumps, stream_dump
+from tracehouse.ingest.tables.clocks import restore_starts
 
 READINGS = [
     0,

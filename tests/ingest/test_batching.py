@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ingest.batching import batches
+from tracehouse.ingest.batching import batches
 
 
 def test_an_item_that_is_too_large_is_alone() -> None:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from ingest import decode_dumps
 from tests.support.corpus import dump_names, read_dump, read_golden
 from tests.support.plain_rows import Row, Rows, decoded_rows, expected_rows, reference_rows
 from tests.support.plain_signatures import EventSignature
+from tracehouse import decode_dumps
 
 NAMES = dump_names("capi", "real", "synthetic", "upstream")
 GOLDEN = {name: read_golden(name) for name in NAMES}

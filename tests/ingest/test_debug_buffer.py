@@ -10,12 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import decode_dumps
-from ingest.debug_buffer import BYTES_PER_BYTE, FREE_BYTES, DebugBuffer, TensorValue, build_tensors
-from ingest.etdump.values import DTYPES
-from ingest.schemas.tensors import SHA256, TENSORS
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.stored_tensors import read_stored
+from tracehouse import decode_dumps
+from tracehouse.ingest.debug_buffer import (
+    BYTES_PER_BYTE,
+    FREE_BYTES,
+    DebugBuffer,
+    TensorValue,
+    build_tensors,
+)
+from tracehouse.ingest.etdump.values import DTYPES
+from tracehouse.ingest.schemas.tensors import SHA256, TENSORS
 
 CODES = {
     "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q", "int8": "b", "int16": "h",

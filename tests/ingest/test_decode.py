@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.decode import check_headers, decode_dumps, stream_dump
-from ingest.errors import DumpError
 from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.corpus import dump_names, read_dump
 from tests.support.tiny_dumps import tiny_dump
+from tracehouse.ingest.decode import check_headers, decode_dumps, stream_dump
+from tracehouse.ingest.errors import DumpError
 
 BLOB = build_profiler_blob(block("b", ("e", 1, 2)))
 BAD = [b"", b"x", b"x" * 99, b"<html>" * 9, tiny_dump(1)[:-1], tiny_dump(1)[:20], BLOB[:80]]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest import durable
-from ingest.durable import replacing, try_lock
 from tests.support.syncs import note_synced
+from tracehouse.ingest import durable
+from tracehouse.ingest.durable import replacing, try_lock
 
 
 def test_a_replaced_file_and_its_folder_are_synced(

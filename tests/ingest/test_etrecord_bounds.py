@@ -7,12 +7,6 @@ import zipfile
 
 import pytest
 
-from ingest.errors import EtRecordError
-from ingest.etrecord.maps import MAX_METHODS
-from ingest.etrecord.record import MAX_PROGRAMS, read_etrecord
-from ingest.etrecord.tables import build_etrecord_tables
-from ingest.sources.paths import Source
-from ingest.sources.zip_members import ZipMembers
 from tests.support.bounded_memory import run_alone
 from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import (
@@ -23,16 +17,22 @@ from tests.support.etrecord_builder import (
     build_zip,
     node,
 )
+from tracehouse.ingest.errors import EtRecordError
+from tracehouse.ingest.etrecord.maps import MAX_METHODS
+from tracehouse.ingest.etrecord.record import MAX_PROGRAMS, read_etrecord
+from tracehouse.ingest.etrecord.tables import build_etrecord_tables
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.zip_members import ZipMembers
 
 FORWARD = f"{EDGE}__forward"
 MOST_GROWN = 256 << 20
 
 USE_ALL = """
-from ingest.errors import EtRecordError
-from ingest.etrecord.record import read_etrecord
-from ingest.etrecord.graph_code import render_graph
-from ingest.etrecord.tables import build_etrecord_tables
-from ingest.sources.paths import Source
+from tracehouse.ingest.errors import EtRecordError
+from tracehouse.ingest.etrecord.record import read_etrecord
+from tracehouse.ingest.etrecord.graph_code import render_graph
+from tracehouse.ingest.etrecord.tables import build_etrecord_tables
+from tracehouse.ingest.sources.paths import Source
 
 def attempt(use):
     try:

@@ -10,12 +10,12 @@ import zipfile
 
 import pytest
 
-from ingest.decode import decode_dumps
-from ingest.file_magic import begins_like_dump, describe_bytes, is_text_mode, is_utf16
 from tests.support.corpus import dump_names, read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.event_blocks import run, timed
 from tests.support.traced_dumps import traced_dump
+from tracehouse.ingest.decode import decode_dumps
+from tracehouse.ingest.file_magic import begins_like_dump, describe_bytes, is_text_mode, is_utf16
 
 DUMP = read_dump("real/mlp_portable_n1")
 LARGE = read_dump("real/cnn_portable_n20")

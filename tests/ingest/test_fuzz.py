@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from ingest import DecodedBatch, decode_dumps
 from tests.support.corpus import CORPUS, dump_names, read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.plain_rows import decoded_rows, reference_rows
@@ -19,7 +18,7 @@ from tests.tools.fuzz import worst_cases
 from tests.tools.fuzz.blocks import BLOCK, check_block
 from tests.tools.fuzz.checks import check_batch, measure, read_or_fault
 from tests.tools.fuzz.mutations import mutant
-from warehouse import Warehouse
+from tracehouse import DecodedBatch, Warehouse, decode_dumps
 
 FOUND = CORPUS.parent / "regressions"
 

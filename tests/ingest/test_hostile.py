@@ -8,10 +8,10 @@ import struct
 import flatbuffers
 import pytest
 
-from ingest import decode_dumps
 from tests.support.corpus import dump_names, read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.plain_rows import decoded_rows, reference_rows
+from tracehouse import decode_dumps
 
 HOSTILE = {
     "hostile/all_zero": "bad_identifier",

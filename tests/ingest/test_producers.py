@@ -2,8 +2,8 @@
 
 import pytest
 
-from ingest.producers import LONGEST_MATCHED, Producers, parse_rule, shipped_producers
 from tests.support.producer_dumps import QNN_EVENTS, QNN_GPU_EVENTS, VULKAN_SHADER
+from tracehouse.ingest.producers import LONGEST_MATCHED, Producers, parse_rule, shipped_producers
 
 MINE = {"producer": "Mine", "delegate_id": "npu .*", "kind": "delegate_counter", "unit": "mJ"}
 

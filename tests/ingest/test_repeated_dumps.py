@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ingest import DecodedBatch, decode, decode_dumps
-from ingest.etdump.arena import Arena
-from ingest.etdump.schema import read_headers, read_runs
-from ingest.etdump.scope import Scope
-from ingest.etdump.templates import find_times
-from ingest.repeated_dumps import EarlierDumps
 from tests.support.corpus import dump_names, read_dump, read_golden
 from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
+from tracehouse import DecodedBatch, decode_dumps
+from tracehouse.ingest import decode
+from tracehouse.ingest.etdump.arena import Arena
+from tracehouse.ingest.etdump.schema import read_headers, read_runs
+from tracehouse.ingest.etdump.scope import Scope
+from tracehouse.ingest.etdump.templates import find_times
+from tracehouse.ingest.repeated_dumps import EarlierDumps
 
 _SMALL = [
     name
@@ -127,7 +128,7 @@ def test_known_dumps_take_limited_memory(
     known: EarlierDumps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ["real/mlp_xnnpack_n1", "real/identity_portable_n3"]
-    monkeypatch.setattr("ingest.repeated_dumps._MOST_BYTES", len(read_dump(names[1])))
+    monkeypatch.setattr("tracehouse.ingest.repeated_dumps._MOST_BYTES", len(read_dump(names[1])))
     for name in names:
         know(read_dump(name))
     know(read_dump(names[1]))  # the first time, others were forgotten for it

@@ -5,8 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import SourceError
-from ingest.settings_file import FILE_NAME, MAX_SETTINGS_BYTES, MAX_SETTINGS_DEPTH, read_tables
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.settings_file import (
+    FILE_NAME,
+    MAX_SETTINGS_BYTES,
+    MAX_SETTINGS_DEPTH,
+    read_tables,
+)
 
 
 def test_without_a_file_there_are_no_tables(

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import decode_dumps
-from ingest.signatures import EventSignature, event_signature_id, run_signature_id
 from tests.support.corpus import read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.etdump_strategies import SINGLE_EVENT, etdumps
 from tests.support.plain_rows import Row, decoded_rows
 from tests.support.plain_signatures import text
+from tracehouse import decode_dumps
+from tracehouse.ingest.signatures import EventSignature, event_signature_id, run_signature_id
 
 Event = Mapping[str, Any]
 

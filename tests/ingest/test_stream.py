@@ -7,10 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from ingest import decode, decode_dumps, stream_dump
-from ingest.errors import DumpError
-from ingest.sources.paths import Source, read_source
 from tests.support.corpus import read_dump
+from tracehouse import decode_dumps, stream_dump
+from tracehouse.ingest import decode
+from tracehouse.ingest.errors import DumpError
+from tracehouse.ingest.sources.paths import Source, read_source
 
 NAMES = [
     "real/cnn_portable_n20",

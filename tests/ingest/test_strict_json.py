@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.strict_json import MAX_DEPTH, parse_finite_json, parse_json
+from tracehouse.ingest.strict_json import MAX_DEPTH, parse_finite_json, parse_json
 
 
 @pytest.mark.parametrize(

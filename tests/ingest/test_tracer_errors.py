@@ -8,11 +8,10 @@ import flatbuffers
 import numpy as np
 import pytest
 
-from ingest import decode_dumps
-from ingest.errors import AllocatorError, EntryError, NoBlockError, UnwritableError
-from ingest.tracer import ETDumpWriter
-from ingest.tracer.event_tracer import Tensor
 from tests.support.traced_blocks import read_block, write
+from tracehouse import ETDumpWriter, decode_dumps
+from tracehouse.ingest.errors import AllocatorError, EntryError, NoBlockError, UnwritableError
+from tracehouse.ingest.tracer.event_tracer import Tensor
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from queries.answers import answer_by_settings, stream_answer
-from queries.report.settings import ExpectedRecordings, ReportChoice, Settings, Threshold
 from tests.support.nightly_farm import nightly_store
-from warehouse import Warehouse
-from warehouse.errors import ParameterError
+from tracehouse import Warehouse
+from tracehouse.queries.answers import answer_by_settings, stream_answer
+from tracehouse.queries.report.settings import ExpectedRecordings, ReportChoice, Settings, Threshold
+from tracehouse.warehouse.errors import ParameterError
 
 
 @pytest.fixture(scope="module")

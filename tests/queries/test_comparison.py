@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from queries.comparison import changed_rows, summary_lines
-from queries.report.build_order import note_order
+from tracehouse.queries.comparison import changed_rows, summary_lines
+from tracehouse.queries.report.build_order import note_order
 
 TEXTS = (
     *("level", "device", "model", "backend", "event_name", "delegate_id", "verdict"),

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from queries.formats import (
+from tracehouse.queries.formats import (
     MEDIA_TYPES,
     Format,
     write_arrow,
@@ -20,7 +20,7 @@ from queries.formats import (
     write_json,
     write_parquet,
 )
-from queries.plain_values import FormatError
+from tracehouse.queries.plain_values import FormatError
 
 TABLE = pa.table({"name": ["=a\x1b", None], "n": [2**62 + 1, 0]})
 

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from queries.planning import MOST_DUMPS, PLAN, advise, plan_dumps
-from warehouse.statistics.mann_whitney import exact_null_table
+from tracehouse.queries.planning import MOST_DUMPS, PLAN, advise, plan_dumps
+from tracehouse.warehouse.statistics.mann_whitney import exact_null_table
 
 SCHEMA = pa.schema(
     [

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from queries.printable import json_text, printable, shorten
+from tracehouse.queries.printable import json_text, printable, shorten
 
 EVERY = range(sys.maxunicode + 1)
 STEERING = [

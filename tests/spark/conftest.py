@@ -22,7 +22,7 @@ def session():
     pytest.importorskip("pyspark", reason="pyspark is missing: make test-spark")
     if not shutil.which("java"):
         pytest.skip("Java is missing: install a JRE of 17 or newer")
-    from warehouse.spark.session import opened_session
+    from tracehouse.warehouse.spark.session import opened_session
 
     # A machine that is busy with something else for minutes is no failure.
     patient = {"spark.network.timeout": "800s"}

@@ -12,11 +12,11 @@ from tests.support.questions import needs_rich_farm, question
 from tests.support.rich_farm import rich_farm
 from tests.support.store_rows import LONG_AGO, Event, StoreRows
 from tests.support.tasks import TasksHere
-from warehouse import Warehouse
-from warehouse.catalogue.queries import list_queries, list_views
-from warehouse.errors import SparkError
-from warehouse.spark.answers import SparkLake
-from warehouse.spark.ingest import LakeIngester
+from tracehouse import Warehouse
+from tracehouse.warehouse.catalogue.queries import list_queries, list_views
+from tracehouse.warehouse.errors import SparkError
+from tracehouse.warehouse.spark.answers import SparkLake
+from tracehouse.warehouse.spark.ingest import LakeIngester
 
 
 class Both:

@@ -12,10 +12,10 @@ from tests.support.lakes import rows_of
 from tests.support.stores import write
 from tests.support.tasks import TasksHere
 from tests.support.tiny_dumps import tiny_dump, tiny_dump_events
-from warehouse.errors import LakeError
-from warehouse.lake.schemas import TABLES
-from warehouse.spark.ingest import LakeIngest, LakeIngester
-from warehouse.spark.tasks import SparkTasks
+from tracehouse.warehouse.errors import LakeError
+from tracehouse.warehouse.lake.schemas import TABLES
+from tracehouse.warehouse.spark.ingest import LakeIngest, LakeIngester
+from tracehouse.warehouse.spark.tasks import SparkTasks
 
 BAD = b"\x10\0\0\0\0\0\0\0ED00"
 
@@ -44,7 +44,7 @@ def test_executors_write_what_this_process_would(session, inbox: Path, tmp_path:
 
 
 def test_stream_takes_each_dump_once_through_restarts(session, inbox: Path, tmp_path: Path) -> None:
-    from warehouse.spark.watching import StreamOptions, watch_inbox
+    from tracehouse.warehouse.spark.watching import StreamOptions, watch_inbox
 
     lake = tmp_path / "lake"
     options = StreamOptions((tmp_path / "checkpoint").as_uri(), is_once=True)
@@ -65,7 +65,7 @@ def test_stream_takes_each_dump_once_through_restarts(session, inbox: Path, tmp_
 
 
 def test_stream_that_fails_tells_of_the_lake(session, inbox: Path, tmp_path: Path) -> None:
-    from warehouse.spark.watching import StreamOptions, watch_inbox
+    from tracehouse.warehouse.spark.watching import StreamOptions, watch_inbox
 
     lake = write(tmp_path / "file", b"")
     ingester = LakeIngester(SparkTasks(session), str(inbox), str(lake))
@@ -75,7 +75,7 @@ def test_stream_that_fails_tells_of_the_lake(session, inbox: Path, tmp_path: Pat
 
 
 def test_source_gives_decoded_events_and_refusals_by_name(session, inbox: Path) -> None:
-    from warehouse.spark.source import EtdumpSource
+    from tracehouse.warehouse.spark.source import EtdumpSource
 
     session.dataSource.register(EtdumpSource)
     reader = session.read.format("etdump")

@@ -12,12 +12,12 @@ from tests.support.etrecord_builder import MODELS
 from tests.support.inboxes import fill_inbox
 from tests.support.tasks import TasksHere
 from tests.support.tiny_dumps import tiny_dump_events
-from warehouse import Warehouse
-from warehouse.errors import LakeError
-from warehouse.lake.compaction import compact_lake
-from warehouse.lake.place import Lake
-from warehouse.lake.verification import verify_lake
-from warehouse.spark.ingest import LakeIngest, LakeIngester
+from tracehouse import Warehouse
+from tracehouse.warehouse.errors import LakeError
+from tracehouse.warehouse.lake.compaction import compact_lake
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.verification import verify_lake
+from tracehouse.warehouse.spark.ingest import LakeIngest, LakeIngester
 
 ASKED = {"percentiles": {"model": "net"}, "coverage": {}}
 COUNTED = """
@@ -107,8 +107,8 @@ def test_etrecord_that_comes_later_is_attached(bucket, lake: str, tmp_path: Path
 
 
 def test_spark_fills_and_asks_a_lake(session, bucket, lake: str, store, tmp_path: Path) -> None:
-    from warehouse.spark.answers import SparkLake
-    from warehouse.spark.tasks import SparkTasks
+    from tracehouse.warehouse.spark.answers import SparkLake
+    from tracehouse.warehouse.spark.tasks import SparkTasks
 
     inbox = bucket.uri(f"{tmp_path.name}/inbox")
     upload(tmp_path / "inbox", inbox)
@@ -124,7 +124,7 @@ def test_spark_fills_and_asks_a_lake(session, bucket, lake: str, store, tmp_path
 def test_spark_takes_no_table_for_as_small_as_the_names_of_its_files(
     session, lake: str, store
 ) -> None:
-    from warehouse.spark.answers import SparkLake
+    from tracehouse.warehouse.spark.answers import SparkLake
 
     store.export_lake(lake)
     events = SparkLake(session, lake).frame("SELECT * FROM events", {})

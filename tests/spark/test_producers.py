@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.spark.test_answers import assert_same
 from tests.support.producer_dumps import PRODUCERS, producer_dump
 from tests.support.stores import ingest, write
-from warehouse import Warehouse
-from warehouse.spark.answers import SparkLake
+from tracehouse import Warehouse
+from tracehouse.warehouse.spark.answers import SparkLake
 
 QUESTIONS = (
     "counter_totals", "data_quality", "delegate_transitions", "operator_hotspots", "percentiles",

@@ -6,15 +6,15 @@ from functools import partial
 import duckdb
 import pytest
 
-from queries.report.forms import render
-from queries.report.nightly import nightly_report
-from queries.report.settings import Settings
 from tests.support.hidden_change import OPERATOR, write_hidden_change
 from tests.support.lakes import fill
 from tests.support.nightly_farm import ingest_nights, record_build
-from warehouse import Warehouse
-from warehouse.spark.answers import SparkLake
-from warehouse.spark.verdicts import judge_on_spark
+from tracehouse import Warehouse
+from tracehouse.queries.report.forms import render
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.settings import Settings
+from tracehouse.warehouse.spark.answers import SparkLake
+from tracehouse.warehouse.spark.verdicts import judge_on_spark
 
 pytestmark = pytest.mark.slow  # a report asks Spark some hundred questions
 

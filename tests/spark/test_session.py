@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from warehouse.errors import SparkError
-from warehouse.spark.tasks import SparkTasks
+from tracehouse.warehouse.errors import SparkError
+from tracehouse.warehouse.spark.tasks import SparkTasks
 
 NUMBERS = pa.schema([("n", pa.int64())])
 

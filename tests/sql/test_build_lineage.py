@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from tests.support.store_rows import LONG_AGO, StoreRows
-from warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.catalogue.sql_files import read_statement
 
 
 def _store(*builds):

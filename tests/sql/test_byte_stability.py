@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from queries.formats import write_encoded
 from tests.support.cross_section import cross_section
 from tests.support.questions import columns, every_query, lacks_rows_of, required, takes
 from tests.support.store_rows import AskedConnection, Event, StoreRows
+from tracehouse.queries.formats import write_encoded
 
 RATES = (125 / 3, 1e9 / 19.2e6, 1 / 3, 0.7)
 NUMBERED = {"dump_id", "example"}  # columns with the number or the hash of a dump

@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from tests.support.store_rows import LONG_AGO, StoreRows, run_query
-from warehouse.errors import ParameterError
+from tracehouse.warehouse.errors import ParameterError
 
 
 @pytest.fixture(scope="module")

@@ -5,16 +5,15 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from queries.inspector import Inspector
-from queries.report.nightly import nightly_report
-from queries.report.settings import Settings
 from tests.support.documents import ROOT
 from tests.support.store_rows import Event, StoreRows, run_query
 from tests.support.stores import ingest
 from tests.support.traced_farm import Step, write_nights
-from warehouse import Warehouse
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.upkeep.rebuild import rebuild_store
+from tracehouse import Inspector, Warehouse
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.settings import Settings
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
 REAL = ROOT / "tests" / "data" / "custom_operators"
 SDPA, CACHE = "llama::custom_sdpa.out", "llama::update_cache.out"

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.support.store_rows import Event, StoreRows, run_query, shown
-from warehouse.errors import ParameterError
+from tracehouse.warehouse.errors import ParameterError
 
 ADD, MUL = "native_call_add.out", "native_call_mul.out"
 LOAD = ([Event("Method::init", 5, 0)], {"name": "Default"})

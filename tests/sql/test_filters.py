@@ -6,14 +6,14 @@ from functools import cache
 
 import pytest
 
-from ingest.schemas.rollups import ROLLUPS
 from tests.support.cross_section import cross_section
 from tests.support.documents import ROOT
 from tests.support.mixed_farm import DUMPS, captured_at, mixed_farm
 from tests.support.questions import every_query, required
 from tests.support.store_rows import Event, StoreRows, run_query
-from warehouse.catalogue.queries import find_query
-from warehouse.errors import ParameterError
+from tracehouse.ingest.schemas.rollups import ROLLUPS
+from tracehouse.warehouse.catalogue.queries import find_query
+from tracehouse.warehouse.errors import ParameterError
 
 HERE = ROOT / "tests" / "sql"
 BACKENDS = {"base_backend": "xnnpack", "head_backend": "vulkan"}

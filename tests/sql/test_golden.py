@@ -14,7 +14,7 @@ from tests.support.cross_section import cross_section
 from tests.support.documents import ROOT
 from tests.support.questions import GOLDEN, every_query, farm_for, needs_rich_farm, question
 from tests.support.store_rows import run_query
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 # What is asked of the recorded farm.
 RECORDED = {

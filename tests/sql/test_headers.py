@@ -10,11 +10,11 @@ import pytest
 
 from tests.support.questions import required
 from tests.support.store_rows import StoreRows
-from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.header import parse_header
-from warehouse.catalogue.parameters import bind_parameters
-from warehouse.catalogue.queries import expand, find_query, list_queries, load_catalogue
-from warehouse.catalogue.sql_files import read_sql_files
+from tracehouse.warehouse.catalogue.dialect import duckdb_text
+from tracehouse.warehouse.catalogue.header import parse_header
+from tracehouse.warehouse.catalogue.parameters import bind_parameters
+from tracehouse.warehouse.catalogue.queries import expand, find_query, list_queries, load_catalogue
+from tracehouse.warehouse.catalogue.sql_files import read_sql_files
 
 TYPES = {
     "VARCHAR": "STRING",
@@ -154,7 +154,7 @@ def test_header_columns_are_the_parts_columns(filters, connection):
 
 
 def test_what_the_glossary_says_is_listed_by_name_in_two_files_or_more():
-    glossary = (files("sql") / "glossary.sql").read_text(encoding="utf-8")
+    glossary = (files("tracehouse.sql") / "glossary.sql").read_text(encoding="utf-8")
     shared = parse_header(glossary, "glossary.sql")
     uses = Counter(one for text in TEXTS for one in _entries(parse_header(text, "x.sql")))
     assert [entry.name for entry in _entries(shared) if uses[entry] < 2] == []

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.questions import columns, takes
 from tests.support.store_rows import Event, StoreRows, run_query
-from warehouse.catalogue.queries import load_catalogue
+from tracehouse.warehouse.catalogue.queries import load_catalogue
 
 RUN = [Event("native_call_add.out", 60, 0), Event("Method::execute", 100, chain=-1)]
 # Queries whose rows take dumps together.

@@ -2,13 +2,13 @@ from collections import Counter
 
 import pytest
 
-from queries.event_blocks.module_totals import module_paths, module_totals
 from tests.support.questions import farm_for
 from tests.support.store_rows import Event, StoreRows, run_by_device, run_query, shown
 from tests.support.stores import located_blocks, write_corpus
-from warehouse import Warehouse
-from warehouse.errors import ParameterError
-from warehouse.programs.event_modules import modules_above
+from tracehouse import Warehouse
+from tracehouse.queries.event_blocks.module_totals import module_paths, module_totals
+from tracehouse.warehouse.errors import ParameterError
+from tracehouse.warehouse.programs.event_modules import modules_above
 
 RUN = [
     Event("native_call_conv.out", 40, 1, modules=("", "layers", "layers.0")),

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.support.store_rows import Event, StoreRows, run_query
-from warehouse.catalogue.queries import expand_statement
+from tracehouse.warehouse.catalogue.queries import expand_statement
 
 DELEGATED = Event("", 3_000, 1, "GEMM #1")
 

@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.nightly_farm import ingest_nights
 from tests.support.store_rows import Event, StoreRows
-from warehouse import Warehouse
-from warehouse.catalogue.answers import answer_query
-from warehouse.catalogue.queries import find_query
+from tracehouse import Warehouse
+from tracehouse.warehouse.catalogue.answers import answer_query
+from tracehouse.warehouse.catalogue.queries import find_query
 
 CONV = "native_call_convolution.out"
 PLACE = ("device", "model", "backend")

@@ -3,13 +3,13 @@
 import re
 from importlib.resources import files
 
-from warehouse.catalogue.header import parse_header
-from warehouse.catalogue.sql_files import read_sql_files, read_statement
+from tracehouse.warehouse.catalogue.header import parse_header
+from tracehouse.warehouse.catalogue.sql_files import read_sql_files, read_statement
 
 FILES = {
     path.name: path.read_text(encoding="utf-8")
     for folder in ("filters", "parts", "queries", "views")
-    for path in sorted((files("sql") / folder).iterdir())
+    for path in sorted((files("tracehouse.sql") / folder).iterdir())
 }
 # What a report asks besides, and what a lake's own tables are made of.
 STATEMENTS = {

@@ -15,8 +15,8 @@ from tests.support.producer_dumps import (
 )
 from tests.support.questions import columns, required, takes
 from tests.support.stores import ingest, write, write_corpus
-from warehouse import Warehouse
-from warehouse.catalogue.queries import load_catalogue
+from tracehouse import Warehouse
+from tracehouse.warehouse.catalogue.queries import load_catalogue
 
 # Queries that show times or shares of models.
 NAMES = [

@@ -3,7 +3,7 @@ import pytest
 from tests.support.documents import ROOT
 from tests.support.store_rows import Event, StoreRows, run_by_device, run_query, shown
 from tests.support.stores import make_and_ingest
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 DATA = ROOT / "tests" / "data"
 GRU = "shared_handles/gru_xnnpack.etdp"

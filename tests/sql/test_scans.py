@@ -7,9 +7,9 @@ import pytest
 from tests.support.cross_section import cross_section
 from tests.support.questions import required
 from tests.support.store_rows import Event, StoreRows
-from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.parameters import bind_parameters
-from warehouse.catalogue.queries import find_query, load_catalogue
+from tracehouse.warehouse.catalogue.dialect import duckdb_text
+from tracehouse.warehouse.catalogue.parameters import bind_parameters
+from tracehouse.warehouse.catalogue.queries import find_query, load_catalogue
 
 DEVICES, BUILDS, ROUNDS = 10, 12, 10
 RUNS = 2  # of a dump

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.support.corpus import read_dump
 from tests.support.stores import ingest, write
-from warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.engine.store_file import FILE_NAME
 
 CONFIDENTIAL = "the secret of this machine"
 

@@ -16,12 +16,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
-COMMAND = (sys.executable, "-c", "import sys; from cli.main import main; sys.exit(main())")
+COMMAND = (
+    sys.executable,
+    "-c",
+    "import sys; from tracehouse.cli.main import main; sys.exit(main())",
+)
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm"}
 _COMMANDS = (
     sys.executable,
     "-c",
-    """import contextlib, json, sys; from cli.main import main
+    """import contextlib, json, sys; from tracehouse.cli.main import main
 for args in json.loads(sys.argv[1]):
     with contextlib.suppress(SystemExit):
         main(args)""",

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ingest import decode_dumps
 from tests.support.corpus import FARM, dump_names, read_dump
-from warehouse.alignment.programs import Event, Name, Program
+from tracehouse import decode_dumps
+from tracehouse.warehouse.alignment.programs import Event, Name, Program
 
 _PORTABLE = {  # a kernel, and what XNNPACK calls its work
     "native_call_convolution.out": "Convolution (NHWC, F32) IGEMM",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ingest import decode_dumps
-from queries.event_blocks.build import BlockData, build_event_blocks
-from queries.event_blocks.json_form import event_blocks_json
-from queries.event_blocks.time_scales import TimeScale
 from tests.support.etdump_builder import build_etdump
+from tracehouse import decode_dumps
+from tracehouse.queries.event_blocks.build import BlockData, build_event_blocks
+from tracehouse.queries.event_blocks.json_form import event_blocks_json
+from tracehouse.queries.event_blocks.time_scales import TimeScale
 
 Content = dict[str, Any]
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from queries.explain.content import Explanation, Place, ProgramChange, Programs, RunTimes, TimeFrame
-from queries.explain.operators import EventKey, Operator, OperatorKey, RunOperators
-from queries.explain.stored_programs import Node, Program
-from queries.report.breakdown import break_down
 from tests.support.reports import group
+from tracehouse.queries.explain.content import (
+    Explanation,
+    Place,
+    ProgramChange,
+    Programs,
+    RunTimes,
+    TimeFrame,
+)
+from tracehouse.queries.explain.operators import EventKey, Operator, OperatorKey, RunOperators
+from tracehouse.queries.explain.stored_programs import Node, Program
+from tracehouse.queries.report.breakdown import break_down
 
 PLACE = Place(device="phone", pool=None, model="net", backend="xnnpack", base="b1", head="b2")
 

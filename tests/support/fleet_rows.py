@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from warehouse.regressions.fleet import Fleet, build_fleet
+from tracehouse.warehouse.regressions.fleet import Fleet, build_fleet
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SCHEMA = pa.schema(

@@ -8,7 +8,7 @@ import time
 import traceback
 from collections.abc import Callable
 
-from warehouse.errors import StoreError
+from tracehouse.warehouse.errors import StoreError
 
 LONGEST_HANG = 60  # seconds
 BAD_ENDS = frozenset({"failed", "hung", "broken"})

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tests.support.command import Run
 from tests.support.stores import write
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
 

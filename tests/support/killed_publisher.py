@@ -15,11 +15,11 @@ from types import FrameType
 from typing import Any
 
 from tests.support.forks import fork, wait
-from warehouse.engine.seal import seal_of
-from warehouse.engine.store_connections import StoreConnections
-from warehouse.engine.store_file import SNAPSHOT_FOLDER
-from warehouse.opening.snapshots import KEPT, find_snapshots
-from warehouse.store import Warehouse
+from tracehouse.warehouse.engine.seal import seal_of
+from tracehouse.warehouse.engine.store_connections import StoreConnections
+from tracehouse.warehouse.engine.store_file import SNAPSHOT_FOLDER
+from tracehouse.warehouse.opening.snapshots import KEPT, find_snapshots
+from tracehouse.warehouse.store import Warehouse
 
 _SYSTEM = {"posix", "fcntl"}
 _LOOKING = {"stat", "fstat", "scandir", "listdir", "close", "fspath", "pread"}

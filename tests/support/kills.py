@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Callable
 
-from warehouse.engine.failpoints import VARIABLE
+from tracehouse.warehouse.engine.failpoints import VARIABLE
 
 
 def kill_at(point: str, action: Callable[[], object]) -> None:

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.support.small_farm import small_farm
-from warehouse.engine.connection import reading
-from warehouse.lake.changes import LakeChange
-from warehouse.lake.commits import AddedFile, read_state
-from warehouse.lake.ids import LakeIds, dump_number
-from warehouse.lake.place import Lake
-from warehouse.lake.writing import read_dumps, write_parts
+from tracehouse.warehouse.engine.connection import reading
+from tracehouse.warehouse.lake.changes import LakeChange
+from tracehouse.warehouse.lake.commits import AddedFile, read_state
+from tracehouse.warehouse.lake.ids import LakeIds, dump_number
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.writing import read_dumps, write_parts
 
 _BUILDS = """
 UPDATE dumps SET sha256 = sha256(sha256), manifest = json_merge_patch(manifest, json_object(

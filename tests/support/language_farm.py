@@ -8,11 +8,11 @@ from random import Random
 from typing import Any
 from zlib import crc32
 
-from ingest.dump import Dump
-from ingest.manifest.models import Manifest
 from tests.support.event_blocks import run, timed
 from tests.support.store_rows import LONG_AGO
 from tests.support.timed_dumps import build_timed_etdump
+from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.manifest.models import Manifest
 
 NIGHTS = 8
 BAD = 6  # the first night with a change for the worse

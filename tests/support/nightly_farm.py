@@ -18,16 +18,16 @@ from tempfile import mkdtemp
 from typing import Any
 from zlib import crc32
 
-from ingest.dump import Dump
-from ingest.manifest.models import Manifest
-from queries.report.breakdown import Breakdown
-from queries.report.pairwise import compare_report
-from queries.report.settings import Settings
 from tests.support.event_blocks import run, timed
 from tests.support.store_rows import LONG_AGO
 from tests.support.store_template import copy_new_store
 from tests.support.timed_dumps import build_timed_etdump
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.queries.report.breakdown import Breakdown
+from tracehouse.queries.report.pairwise import compare_report
+from tracehouse.queries.report.settings import Settings
 
 NIGHTS = 12
 _RUNS = 25

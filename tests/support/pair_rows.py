@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from warehouse.regressions.pair import TwoBuilds
-from warehouse.regressions.pair_dumps import PairDumps, describe_dumps
-from warehouse.regressions.pair_groups import read_modules
+from tracehouse.warehouse.regressions.pair import TwoBuilds
+from tracehouse.warehouse.regressions.pair_dumps import PairDumps, describe_dumps
+from tracehouse.warehouse.regressions.pair_groups import read_modules
 
 CONV, RELU = "native_call_conv.out", "native_call_relu.out"
 _TEXTS = (

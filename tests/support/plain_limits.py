@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ingest.etdump.limits import (
+from tests.support.plain_signatures import event_groups, group_key, is_output, unless
+from tracehouse.ingest.etdump.limits import (
     EXPANSION,
     EXPANSION_SLACK,
     MOST_RUNS,
     MOST_SIGNATURE_EVENTS,
     MOST_SIGNATURES,
 )
-from tests.support.plain_signatures import event_groups, group_key, is_output, unless
 
 Signature = tuple[Any, ...]
 

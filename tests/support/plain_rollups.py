@@ -16,7 +16,7 @@ TOTALLED = (*GROUPED, "chain_index")
 
 
 def plain_rollups(tables):
-    """The tables of `ingest.schemas.rollups` by name, from the rows of all others."""
+    """The tables of `tracehouse.ingest.schemas.rollups` by name, from the rows of all others."""
     runs = list(complete_runs(tables["events"], tables["event_signatures"]))
     n_runs = {row["dump_id"]: row["n_runs"] for row in tables["dumps"]}
     long = [row for row in tables["events"] if n_runs[row["dump_id"]] >= 200]

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from ingest import DecodedBatch
 from tests.support.plain_signatures import (
     EventSignature,
     RunSignature,
@@ -24,6 +23,7 @@ from tests.support.plain_signatures import (
     unless,
 )
 from tests.support.reference_reader import is_size_prefixed, read_reference
+from tracehouse import DecodedBatch
 
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]

@@ -6,8 +6,8 @@ import json
 import subprocess
 import sys
 
-from warehouse.lake.layout import PLANS
-from warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.layout import PLANS
+from tracehouse.warehouse.lake.place import Lake
 
 
 def state_plan(lake: Lake, **facts: object) -> None:

@@ -10,17 +10,17 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from ingest.schemas.dumps import STORED
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.etrecord_builder import MODELS
 from tests.support.stores import COUNTERS, MANIFEST, ingest, write
-from warehouse import Warehouse
-from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
-from warehouse.upkeep.choice import choose_dumps
-from warehouse.upkeep.forget import forget_dumps
-from warehouse.upkeep.nights import JudgedNight
-from warehouse.upkeep.retain import drop_old_events, find_old_events
-from warehouse.upkeep.verification import verify_store
+from tracehouse import Warehouse
+from tracehouse.ingest.schemas.dumps import STORED
+from tracehouse.warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
+from tracehouse.warehouse.upkeep.choice import choose_dumps
+from tracehouse.warehouse.upkeep.forget import forget_dumps
+from tracehouse.warehouse.upkeep.nights import JudgedNight
+from tracehouse.warehouse.upkeep.retain import drop_old_events, find_old_events
+from tracehouse.warehouse.upkeep.verification import verify_store
 
 # The columns in which a verification finds wrong values; `damaged` is its own result.
 COLUMNS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ingest.tracer import ETDumpWriter
+from tracehouse import ETDumpWriter
 
 RUNS = 26
 CALL_NS = 30_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ingest.etrecord.names import EDGE_PROGRAM
+from tracehouse.ingest.etrecord.names import EDGE_PROGRAM
 
 Row = dict[str, Any]
 

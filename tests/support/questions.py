@@ -11,7 +11,7 @@ import duckdb
 from tests.support.documents import ROOT
 from tests.support.rich_farm import rich_farm
 from tests.support.small_farm import small_farm
-from warehouse.catalogue.queries import Query, find_query, load_catalogue
+from tracehouse.warehouse.catalogue.queries import Query, find_query, load_catalogue
 
 GOLDEN = ROOT / "tests" / "golden"
 # Values of the parameters that queries require.

@@ -11,9 +11,9 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from ingest.etdump.limits import LONGEST_NAME
 from tests.support.etdump_schema import ENUMS, IDENTIFIER, SCALARS, TABLES, Field
 from tests.support.plain_limits import excess
+from tracehouse.ingest.etdump.limits import LONGEST_NAME
 
 SMALLEST = 16  # root offset, identifier, an empty vtable, an empty table
 

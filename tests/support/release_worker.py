@@ -8,26 +8,34 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, sys.argv[1])
 
-import warehouse
-from ingest.dump import Dump
-from warehouse.errors import WarehouseError
-from warehouse.load.entries import parse_manifest
-from warehouse.upkeep.choice import choose_dumps
-from warehouse.upkeep.forget import forget_dumps
+import tracehouse
+
+# The folders of earlier versions are packages themselves.
+_PREFIX = "tracehouse." if Path(sys.argv[1], "tracehouse", "ingest").exists() else ""
+
+
+def _module(name: str) -> Any:
+    return import_module(f"{_PREFIX}{name}")
+
+
+parse_manifest = _module("warehouse.load.entries").parse_manifest
+choose_dumps = _module("warehouse.upkeep.choice").choose_dumps
+forget_dumps = _module("warehouse.upkeep.forget").forget_dumps
 
 
 def act(store: Path, operation: str, argument: Any) -> None:
     """Do an operation on a store."""
-    with warehouse.Warehouse.open(store, create=True, read_only=operation == "read") as opened:
+    with tracehouse.Warehouse.open(store, create=True, read_only=operation == "read") as opened:
         if operation == "ingest":
             opened.ingest(
                 [
-                    Dump.of_bytes(source, bytes.fromhex(data), parse_manifest(stated))
+                    tracehouse.Dump.of_bytes(source, bytes.fromhex(data), parse_manifest(stated))
                     for source, data, stated in argument
                 ]
             )
@@ -40,13 +48,13 @@ def act(store: Path, operation: str, argument: Any) -> None:
 
 def main() -> None:
     """Answer each line."""
-    assert Path(str(warehouse.__file__)).is_relative_to(sys.argv[1])
+    assert Path(str(tracehouse.__file__)).is_relative_to(sys.argv[1])
     for line in sys.stdin:
         wanted = json.loads(line)
         answer = ["", ""]
         try:
             act(Path(wanted["store"]), wanted["operation"], wanted["argument"])
-        except WarehouseError as error:
+        except tracehouse.WarehouseError as error:
             answer = [type(error).__name__, str(error)]
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 from xml.etree import ElementTree
 
-from queries.report.content import (
+from tracehouse.queries.report.content import (
     BuildPoint,
     Coverage,
     DriftPoint,
@@ -25,11 +25,11 @@ from queries.report.content import (
     Sensitivity,
     Stability,
 )
-from queries.report.figures import count_text
-from queries.report.notes import Note
-from queries.report.parts import ExactChange, TaxRow
-from warehouse.point import Point
-from warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.queries.report.figures import count_text
+from tracehouse.queries.report.notes import Note
+from tracehouse.queries.report.parts import ExactChange, TaxRow
+from tracehouse.warehouse.point import Point
+from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 
 _NIGHTS = 14
 

@@ -7,8 +7,8 @@ from itertools import count
 
 import numpy as np
 
-from ingest.tracer import ETDumpWriter
-from ingest.tracer.event_tracer import Tensor
+from tracehouse import ETDumpWriter
+from tracehouse.ingest.tracer.event_tracer import Tensor
 
 VALUES_START = 32  # where in the debug buffer of capi/values the first multiple of 64 is
 

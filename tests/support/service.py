@@ -12,21 +12,21 @@ from unittest.mock import patch
 
 from starlette.testclient import TestClient
 
-from cli.serve.http.app import make_app
-from cli.serve.nights import Nights
-from cli.serve.page import site
-from cli.serve.service import Service
-from cli.serve.settings import ServiceSettings
-from queries.report.nightly import nightly_report
-from queries.report.stored_nights import NightKey, pack_night
 from tests.support.layers import GUARD
 from tests.support.store_template import copy_new_store
 from tests.support.waiting import DEADLINE_SECONDS, until
-from warehouse.engine.seal import seal_of
-from warehouse.load import children
-from warehouse.load.children import DecodingChild, DecodingChildren
-from warehouse.opening.snapshots import find_snapshots
-from warehouse.upkeep.nights import JudgedNight
+from tracehouse.cli.serve.http.app import make_app
+from tracehouse.cli.serve.nights import Nights
+from tracehouse.cli.serve.page import site
+from tracehouse.cli.serve.service import Service
+from tracehouse.cli.serve.settings import ServiceSettings
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.stored_nights import NightKey, pack_night
+from tracehouse.warehouse.engine.seal import seal_of
+from tracehouse.warehouse.load import children
+from tracehouse.warehouse.load.children import DecodingChild, DecodingChildren
+from tracehouse.warehouse.opening.snapshots import find_snapshots
+from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 
 class _KeptChildren(DecodingChildren):

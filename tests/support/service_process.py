@@ -23,7 +23,7 @@ _WITH_SOCKET = """
 import os, sys
 os.dup2(int(sys.argv.pop(1)), 3)
 os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
-from cli.main import main
+from tracehouse.cli.main import main
 sys.exit(main())
 """
 

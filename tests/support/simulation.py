@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import ingest.simulation
+import tracehouse.ingest.simulation
 
-TEMPLATES = Path(ingest.simulation.__file__).parent / "templates"
+TEMPLATES = Path(tracehouse.ingest.simulation.__file__).parent / "templates"

@@ -9,14 +9,14 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
-from queries.explain.content import Explanation
-from queries.explain.explanation import explain_group
-from queries.report.content import Report
-from queries.report.nightly import nightly_report
-from queries.report.settings import Settings
 from tests.support.documents import ROOT
 from tests.support.store_template import copy_new_store
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.explain.content import Explanation
+from tracehouse.queries.explain.explanation import explain_group
+from tracehouse.queries.report.content import Report
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.settings import Settings
 
 
 def unpack_softplus(folder: Path) -> Path:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from queries.formats import write_arrow
+from tracehouse.queries.formats import write_arrow
 
 
 class Request(NamedTuple):

@@ -22,10 +22,10 @@ from tests.support.store_observation import (
 )
 from tests.support.store_template import copy_new_store
 from tests.support.tiny_dumps import tiny_dump
-from warehouse import Warehouse
-from warehouse.engine import failpoints
-from warehouse.inbox.log import find_logs
-from warehouse.upkeep.compact import is_compaction_wanted
+from tracehouse import Warehouse
+from tracehouse.warehouse.engine import failpoints
+from tracehouse.warehouse.inbox.log import find_logs
+from tracehouse.warehouse.upkeep.compact import is_compaction_wanted
 
 _DATA = {hash_of(one): one for one in [BAD, *map(tiny_dump, range(6))]}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ingest.dump import Dump
-from warehouse import Inbox
+from tracehouse import Inbox
+from tracehouse.ingest.dump import Dump
 
 
 def hand_over(store: Path, *dumps: Dump) -> None:

@@ -9,7 +9,7 @@ from tests.support.service import kept_children
 from tests.support.store_inbox import hand_over
 from tests.support.store_machine import FILE, StoreMachine, after_cheap_steps
 from tests.support.store_model import File, name_files
-from warehouse.upkeep.verification import verify_store
+from tracehouse.warehouse.upkeep.verification import verify_store
 
 
 class IntakeMachine(StoreMachine):

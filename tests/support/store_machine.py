@@ -14,21 +14,21 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.support.store_beside_model import StoreBesideModel
 from tests.support.store_model import File, Model, name_files
-from warehouse import Warehouse
-from warehouse.archive.archive import Archive
-from warehouse.errors import NoSuchDumpError, QueryError, StoreError
-from warehouse.lake.compaction import compact_lake
-from warehouse.lake.place import Lake
-from warehouse.opening.snapshots import KEPT
-from warehouse.point import Point
-from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
-from warehouse.upkeep.choice import choose_dumps
-from warehouse.upkeep.compact import compact_store
-from warehouse.upkeep.forget import forget_dumps
-from warehouse.upkeep.nights import JudgedNight
-from warehouse.upkeep.rebuild import rebuild_store
-from warehouse.upkeep.reload import reload_dumps
-from warehouse.upkeep.retain import drop_old_events, find_old_events
+from tracehouse import Warehouse
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.errors import NoSuchDumpError, QueryError, StoreError
+from tracehouse.warehouse.lake.compaction import compact_lake
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.opening.snapshots import KEPT
+from tracehouse.warehouse.point import Point
+from tracehouse.warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
+from tracehouse.warehouse.upkeep.choice import choose_dumps
+from tracehouse.warehouse.upkeep.compact import compact_store
+from tracehouse.warehouse.upkeep.forget import forget_dumps
+from tracehouse.warehouse.upkeep.nights import JudgedNight
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
+from tracehouse.warehouse.upkeep.reload import reload_dumps
+from tracehouse.warehouse.upkeep.retain import drop_old_events, find_old_events
 
 BUILDS = st.sampled_from(["b0", "b1", "b2"])
 FILE = st.builds(

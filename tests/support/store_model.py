@@ -10,12 +10,12 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from ingest.dump import Dump
-from ingest.manifest.models import Manifest
 from tests.support.etrecord_builder import EDGE, build_etrecord, build_program, node
 from tests.support.tiny_dumps import tiny_dump, tiny_dump_events
-from warehouse.load.faults import describe_conflict
-from warehouse.point import Point
+from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.warehouse.load.faults import describe_conflict
+from tracehouse.warehouse.point import Point
 
 BAD = b"no dump"
 BAD_DETAIL = "not an ETDump, but text that begins with 'no dump'"

@@ -10,14 +10,14 @@ from typing import Any
 import duckdb
 
 from tests.support.store_model import Model
-from warehouse import Warehouse
-from warehouse.archive.archive import Archive
-from warehouse.archive.entries import DUMP
-from warehouse.archive.verification import indexed_segments, verify_archive
-from warehouse.lake.commits import read_state
-from warehouse.lake.place import Lake
-from warehouse.lake.verification import verify_lake
-from warehouse.opening.read import open_snapshot
+from tracehouse import Warehouse
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.entries import DUMP
+from tracehouse.warehouse.archive.verification import indexed_segments, verify_archive
+from tracehouse.warehouse.lake.commits import read_state
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.verification import verify_lake
+from tracehouse.warehouse.opening.read import open_snapshot
 
 View = dict[str, Any]
 Rows = list[tuple[Any, ...]]

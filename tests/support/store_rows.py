@@ -12,19 +12,19 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from ingest.producers import shipped_producers
-from ingest.schemas.decisions import GROUP_DECISIONS
-from ingest.schemas.dumps import STORED
-from ingest.signatures import event_kind
 from tests.support.plain_rollups import plain_rollups
 from tests.support.program_rows import program_rows
 from tests.support.store_template import connect_new_store
-from warehouse.catalogue.answers import answer_query
-from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.queries import find_query
-from warehouse.engine.build_order import update_build_order
-from warehouse.engine.connection import begin_session, transaction
-from warehouse.regressions.computed import answer_computed
+from tracehouse.ingest.producers import shipped_producers
+from tracehouse.ingest.schemas.decisions import GROUP_DECISIONS
+from tracehouse.ingest.schemas.dumps import STORED
+from tracehouse.ingest.signatures import event_kind
+from tracehouse.warehouse.catalogue.answers import answer_query
+from tracehouse.warehouse.catalogue.dialect import duckdb_text
+from tracehouse.warehouse.catalogue.queries import find_query
+from tracehouse.warehouse.engine.build_order import update_build_order
+from tracehouse.warehouse.engine.connection import begin_session, transaction
+from tracehouse.warehouse.regressions.computed import answer_computed
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -14,10 +14,10 @@ from weakref import finalize
 import duckdb
 
 from tests.support.layers import GUARD
-from warehouse.engine import writer
-from warehouse.engine.functions import FUNCTIONS, register_functions
-from warehouse.engine.seal import seal_file
-from warehouse.engine.store_file import FILE_NAME, make_file
+from tracehouse.warehouse.engine import writer
+from tracehouse.warehouse.engine.functions import FUNCTIONS, register_functions
+from tracehouse.warehouse.engine.seal import seal_file
+from tracehouse.warehouse.engine.store_file import FILE_NAME, make_file
 
 BUILD = writer._build
 _NUMBERS = count()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from warehouse.engine.connection import open_memory, use_database
-from warehouse.load.stored_dumps import StoredDumps
+from tracehouse.warehouse.engine.connection import open_memory, use_database
+from tracehouse.warehouse.load.stored_dumps import StoredDumps
 
 
 def sha256_of(number: int) -> str:

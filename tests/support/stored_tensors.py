@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ingest.debug_buffer import DebugBuffer, TensorValue
+from tracehouse.ingest.debug_buffer import DebugBuffer, TensorValue
 
 
 def read_stored(dtype: str, sizes: Sequence[int], data: bytes) -> TensorValue:

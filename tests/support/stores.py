@@ -11,18 +11,18 @@ from typing import Any
 
 import duckdb
 
-from ingest.etrecord.record import read_etrecord
-from ingest.sources.paths import Source
-from queries.event_blocks.build import BlockData, build_event_blocks, decode_tables
-from queries.event_blocks.time_scales import TimeScale
 from tests.support.corpus import dump_names, read_dump
 from tests.support.etrecord_builder import MODELS
 from tests.support.store_template import copy_new_store
-from warehouse import Warehouse
-from warehouse.engine.connection import open_reader, open_writer, use_database
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.load.summary import IngestSummary
-from warehouse.programs.correlation import Correlation
+from tracehouse import Warehouse
+from tracehouse.ingest.etrecord.record import read_etrecord
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.queries.event_blocks.build import BlockData, build_event_blocks, decode_tables
+from tracehouse.queries.event_blocks.time_scales import TimeScale
+from tracehouse.warehouse.engine.connection import open_reader, open_writer, use_database
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.load.summary import IngestSummary
+from tracehouse.warehouse.programs.correlation import Correlation
 
 MANIFEST = {"device": "pixel8", "build": "b1", "model": "mv2"}
 COUNTERS = [

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from warehouse.spark.decoding import DECODED_GROUPS
-from warehouse.spark.tasks import Work
+from tracehouse.warehouse.spark.decoding import DECODED_GROUPS
+from tracehouse.warehouse.spark.tasks import Work
 
 
 class TasksHere:

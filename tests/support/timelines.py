@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from queries.event_blocks.build import decode_tables
-from queries.timeline.clocks import Clocks
-from queries.timeline.dumps import TimedDump
 from tests.support.etdump_builder import build_etdump
 from tests.support.event_blocks import timed
+from tracehouse.queries.event_blocks.build import decode_tables
+from tracehouse.queries.timeline.clocks import Clocks
+from tracehouse.queries.timeline.dumps import TimedDump
 
 Spec = dict[str, Any]
 PLAIN = Clocks()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from ingest.dump import Dump
-from ingest.manifest.models import Manifest
 from tests.support.etdump_builder import build_etdump
 from tests.support.event_blocks import run, timed
 from tests.support.stores import MANIFEST
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.manifest.models import Manifest
 
 _STATED = Manifest.model_validate(MANIFEST)
 COUNTED = """

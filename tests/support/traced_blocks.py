@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from ingest.tracer import ETDumpWriter
 from tests.support.etdump_strategies import CLOCK, INT32, INT64, UINT64
 from tests.support.reference_reader import read_reference
+from tracehouse import ETDumpWriter
 
 SCALAR_TYPES = {
     "float32": "FLOAT",

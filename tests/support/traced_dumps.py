@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from itertools import count
 
-from ingest.tracer import ETDumpWriter
+from tracehouse import ETDumpWriter
 
 
 @cache

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from ingest.tracer import ETDumpWriter
+from tracehouse import ETDumpWriter
 
 RUNS = 40
 

@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from ingest.dump import Dump, Refusal
 from tests.support.etdump_builder import build_etdump
 from tests.support.full_disk import full_disk
 from tests.support.stores import make_old
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_incoming
 from tests.support.waiting import until
-from warehouse import Inbox, Warehouse
-from warehouse import consumer as module
-from warehouse.consumer import Consumer
-from warehouse.errors import FullDiskError, StoreError
-from warehouse.load.dump_rows import DumpRows
-from warehouse.load.summary import IngestProgress, IngestSummary
-from warehouse.opening.read import open_snapshot
-from warehouse.opening.snapshots import find_snapshots
+from tracehouse import Inbox, Warehouse
+from tracehouse.ingest.dump import Dump, Refusal
+from tracehouse.warehouse import consumer as module
+from tracehouse.warehouse.consumer import Consumer
+from tracehouse.warehouse.errors import FullDiskError, StoreError
+from tracehouse.warehouse.load.dump_rows import DumpRows
+from tracehouse.warehouse.load.summary import IngestProgress, IngestSummary
+from tracehouse.warehouse.opening.read import open_snapshot
+from tracehouse.warehouse.opening.snapshots import find_snapshots
 
 QUICK: Any = {"batch_dumps": 1, "batch_seconds": 0.02, "snapshot_seconds": 3600.0}
 

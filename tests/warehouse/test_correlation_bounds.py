@@ -6,23 +6,28 @@ import json
 
 import pytest
 
-from ingest.etrecord.record import read_etrecord
-from ingest.sources.paths import Source
 from tests.support.bounded_memory import run_alone
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import EDGE, build_etrecord, build_program, node
 from tests.support.event_blocks import run, timed
 from tests.support.stores import MANIFEST, write
-from warehouse.programs.correlation import BYTES_PER_EVENT, FREE_BYTES, Correlation, Place
+from tracehouse.ingest.etrecord.record import read_etrecord
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.warehouse.programs.correlation import (
+    BYTES_PER_EVENT,
+    FREE_BYTES,
+    Correlation,
+    Place,
+)
 
 FORWARD = f"{EDGE}__forward"
 MOST_GROWN = 512 << 20
 
 INGEST = """
 import json
-import pyarrow.parquet, ingest.decode, ingest.etrecord.record  # imports are no cost of a bomb
-import warehouse.load.pipeline
-from warehouse import Warehouse
+import pyarrow.parquet, tracehouse.ingest.decode  # imports are no cost of a bomb
+import tracehouse.ingest.etrecord.record, tracehouse.warehouse.load.pipeline
+from tracehouse import Warehouse
 
 def run(folder, manifest):
     with Warehouse.open(folder + "/store", create=True) as warehouse:
@@ -41,8 +46,8 @@ def run(folder, manifest):
 """
 
 INSPECT = """
-from ingest.sources.paths import Source
-from queries.event_blocks.build import read_event_blocks
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.queries.event_blocks.build import read_event_blocks
 
 def run(folder, _):
     source, record = Source(folder + "/d.etdp"), Source(folder + "/r.etrecord")

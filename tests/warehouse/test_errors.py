@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from warehouse.errors import (
+from tracehouse.warehouse.errors import (
     DiskError,
     FullDiskError,
     StoreError,

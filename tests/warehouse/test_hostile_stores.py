@@ -12,11 +12,11 @@ import pytest
 from tests.support.corpus import read_dump
 from tests.support.cross_section import cross_section
 from tests.support.stores import ingest, write
-from warehouse import Warehouse
-from warehouse.catalogue.queries import load_catalogue
-from warehouse.catalogue.views import load_views
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.errors import QueryError, StatementError, StoreError
+from tracehouse import Warehouse
+from tracehouse.warehouse.catalogue.queries import load_catalogue
+from tracehouse.warehouse.catalogue.views import load_views
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.errors import QueryError, StatementError, StoreError
 
 CONFIDENTIAL = "what only this machine knows"
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from ingest.dump import Dump
-from ingest.manifest.models import Manifest
-from queries.event_blocks.build import build_event_blocks, decode_tables
-from queries.numeric_gap.stored_dumps import stored_tables
 from tests.support.store_rows import LONG_AGO
 from tests.support.traced_farm import Step, traced_runs
-from warehouse import Warehouse
-from warehouse.upkeep.rebuild import rebuild_store
-from warehouse.upkeep.verification import verify_store
+from tracehouse import Warehouse
+from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.queries.event_blocks.build import build_event_blocks, decode_tables
+from tracehouse.queries.numeric_gap.stored_dumps import stored_tables
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
+from tracehouse.warehouse.upkeep.verification import verify_store
 
 NIGHTS, CHANGED = 8, 7
 SDPA = "native_call_custom_sdpa.out"

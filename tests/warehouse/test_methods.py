@@ -6,15 +6,15 @@ import json
 
 import pytest
 
-from ingest.errors import EtRecordError
-from ingest.etrecord.record import decode_etrecord
-from ingest.etrecord.tables import etrecord_id
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import build_etrecord, build_program, node
 from tests.support.event_blocks import run, timed
 from tests.support.stores import contents, ingest, write
-from warehouse import Warehouse
-from warehouse.programs.correlation import Correlation, Place
+from tracehouse import Warehouse
+from tracehouse.ingest.errors import EtRecordError
+from tracehouse.ingest.etrecord.record import decode_etrecord
+from tracehouse.ingest.etrecord.tables import etrecord_id
+from tracehouse.warehouse.programs.correlation import Correlation, Place
 
 METHODS = {"decode": ("linear", "tanh"), "prefill": ("linear", "sigmoid", "linear")}
 CALL = Place("DELEGATE_CALL", "delegate_call", 0, None)

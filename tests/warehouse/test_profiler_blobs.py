@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 from tests.support.corpus import CORPUS
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 
 def test_blobs_of_a_folder_are_stored_and_queried(tmp_path):

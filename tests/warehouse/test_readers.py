@@ -7,8 +7,8 @@ import pytest
 
 from tests.support.tiny_dumps import tiny_incoming
 from tests.support.waiting import until
-from warehouse import Warehouse
-from warehouse.readers import ReaderPool
+from tracehouse import Warehouse
+from tracehouse.warehouse.readers import ReaderPool
 
 _COUNT = "SELECT count(*) AS n FROM dumps"
 

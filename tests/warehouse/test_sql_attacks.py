@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from cli.main import main
 from tests.support.attack_ground import CONFIDENTIAL, AttackGround
 from tests.support.cross_section import cross_section
 from tests.support.sql_attacks import attacks
 from tests.support.stores import write
-from warehouse import Warehouse
-from warehouse.errors import StatementError
+from tracehouse import Warehouse
+from tracehouse.cli.main import main
+from tracehouse.warehouse.errors import StatementError
 
 ATTACKS = attacks()
 

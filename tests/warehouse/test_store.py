@@ -14,10 +14,10 @@ import pytest
 from tests.support.etdump_builder import build_etdump
 from tests.support.stores import MANIFEST, contents, ingest, write
 from tests.support.syncs import note_synced
-from warehouse import Warehouse
-from warehouse.archive.archive import Archive
-from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, HEADERS_BYTES, log_of
-from warehouse.errors import (
+from tracehouse import Warehouse
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, HEADERS_BYTES, log_of
+from tracehouse.warehouse.errors import (
     DamagedStoreError,
     FullDiskError,
     ParameterError,
@@ -27,10 +27,10 @@ from warehouse.errors import (
     StoreVersionError,
     UnknownQueryError,
 )
-from warehouse.opening.status import read_status
-from warehouse.upkeep import compact
-from warehouse.upkeep.compact import request_compaction
-from warehouse.upkeep.rebuild import rebuild_store
+from tracehouse.warehouse.opening.status import read_status
+from tracehouse.warehouse.upkeep import compact
+from tracehouse.warehouse.upkeep.compact import request_compaction
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
 
 def dump_of(*durations: int, name: str = "native_call_add.out") -> bytes:
@@ -230,8 +230,8 @@ def test_a_store_in_use_names_the_process(store: Path) -> None:
 FULL_DISK = """
 import os, resource, signal, sys
 from tests.support.stores import MANIFEST
-from warehouse import Warehouse
-from warehouse.errors import WarehouseError
+from tracehouse import Warehouse
+from tracehouse.warehouse.errors import WarehouseError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 warehouse = Warehouse.open(sys.argv[1])
 size = os.path.getsize(sys.argv[1] + "/warehouse.duckdb")
@@ -260,7 +260,7 @@ def test_a_full_disk_is_said_and_what_was_committed_stays(tmp_path: Path) -> Non
 def test_an_ingest_merges_what_many_small_ones_left_in_the_archive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.archive.rewriting.MANY_SEGMENTS", 3)
+    monkeypatch.setattr("tracehouse.warehouse.archive.rewriting.MANY_SEGMENTS", 3)
     counts = []
     for number in range(1, 6):
         ingest(tmp_path / "store", write(tmp_path / "in" / f"{number}.etdp", dump_of(number)))

@@ -20,7 +20,7 @@ from tests.support.last_release import Release, find_release
 from tests.support.store_machine import BUILDS, FILE, StoreMachine, after_cheap_steps
 from tests.support.store_model import MANIFESTS, File, name_files
 from tests.tools.reliability.model import SETTINGS
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 

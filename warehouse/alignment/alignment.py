@@ -15,7 +15,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from warehouse.alignment.programs import CALL, DELEGATED, KERNEL, Operator, Program
+from tracehouse.warehouse.alignment.programs import CALL, DELEGATED, KERNEL, Operator, Program
 
 Floats = NDArray[np.float64]
 

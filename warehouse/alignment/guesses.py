@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from math import isnan, log
 from typing import NamedTuple
 
-from warehouse.alignment.alignment import FLOOR_NS, MOST_RATIO
+from tracehouse.warehouse.alignment.alignment import FLOOR_NS, MOST_RATIO
 
 
 class Aligned(NamedTuple):

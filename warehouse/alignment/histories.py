@@ -15,8 +15,8 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
-from warehouse.alignment.alignment import align
-from warehouse.alignment.programs import Name, Program
+from tracehouse.warehouse.alignment.alignment import align
+from tracehouse.warehouse.alignment.programs import Name, Program
 
 _MOST_ALIGNMENTS = 4096  # kept by a process, each of some 10 kB
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from warehouse.alignment.operator_names import family_of, plain_name
+from tracehouse.warehouse.alignment.operator_names import family_of, plain_name
 
 KERNEL, DELEGATED, CALL = "kernel", "delegate_op", "delegate_call"
 _OPERATOR_CALL = "operator_call"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ingest.durable import rename, sync_path
-from warehouse.archive.entries import Entry
-from warehouse.archive.segment_writer import SegmentWriter
-from warehouse.archive.segments import Segment, read_entries
-from warehouse.engine.store_file import ARCHIVE_FOLDER
-from warehouse.errors import ArchiveError, explain_failure, write_errors
+from tracehouse.ingest.durable import rename, sync_path
+from tracehouse.warehouse.archive.entries import Entry
+from tracehouse.warehouse.archive.segment_writer import SegmentWriter
+from tracehouse.warehouse.archive.segments import Segment, read_entries
+from tracehouse.warehouse.engine.store_file import ARCHIVE_FOLDER
+from tracehouse.warehouse.errors import ArchiveError, explain_failure, write_errors
 
 _DAMAGED = "damaged"  # folder of damaged segments
 

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 import duckdb
 import pyarrow as pa
 
-from ingest.schemas.archive import ARCHIVED_FILES
-from warehouse.archive.archive import Archive
-from warehouse.archive.entries import Entry
-from warehouse.archive.segment_writer import SegmentWriter
-from warehouse.archive.segments import Segment
-from warehouse.engine.connection import insert_rows, transaction
-from warehouse.engine.failpoints import failpoint
-from warehouse.errors import write_errors
+from tracehouse.ingest.schemas.archive import ARCHIVED_FILES
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.entries import Entry
+from tracehouse.warehouse.archive.segment_writer import SegmentWriter
+from tracehouse.warehouse.archive.segments import Segment
+from tracehouse.warehouse.engine.connection import insert_rows, transaction
+from tracehouse.warehouse.engine.failpoints import failpoint
+from tracehouse.warehouse.errors import write_errors
 
 _INDEXED = "SELECT segment FROM archive_segments"
 _UNFILE = "DELETE FROM archived_files WHERE segment IN (SELECT unnest(?))"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from warehouse.archive.archive import Archive
-from warehouse.archive.entries import Entry
-from warehouse.errors import QueryError
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.entries import Entry
+from tracehouse.warehouse.errors import QueryError
 
 _LEAST_DIGITS = 6
 

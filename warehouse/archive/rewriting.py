@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
-from ingest.batching import batches
-from ingest.durable import sync_path
-from warehouse.archive.archive import Archive
-from warehouse.archive.entries import Entry
-from warehouse.archive.segment_writer import UNFINISHED, SegmentWriter
-from warehouse.archive.segments import Segment, check_segment, data_bytes, read_entries
-from warehouse.engine.failpoints import failpoint
-from warehouse.engine.store_file import check_room
-from warehouse.errors import write_errors
+from tracehouse.ingest.batching import batches
+from tracehouse.ingest.durable import sync_path
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.entries import Entry
+from tracehouse.warehouse.archive.segment_writer import UNFINISHED, SegmentWriter
+from tracehouse.warehouse.archive.segments import Segment, check_segment, data_bytes, read_entries
+from tracehouse.warehouse.engine.failpoints import failpoint
+from tracehouse.warehouse.engine.store_file import check_room
+from tracehouse.warehouse.errors import write_errors
 
 MANY_SEGMENTS = 33  # neighbouring small segments that are merged when an ingest ends
 _KEPT = "nothing is lost"  # if the disk is full

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ingest.durable import rename
-from warehouse.archive.entries import SEGMENT, Entry, Ids
-from warehouse.archive.segments import Segment
-from warehouse.engine.failpoints import failpoint
+from tracehouse.ingest.durable import rename
+from tracehouse.warehouse.archive.entries import SEGMENT, Entry, Ids
+from tracehouse.warehouse.archive.segments import Segment
+from tracehouse.warehouse.engine.failpoints import failpoint
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest.sources.private_bytes import gather
-from warehouse.archive.entries import SEGMENT, Entry, Ids
-from warehouse.errors import ArchiveError
+from tracehouse.ingest.sources.private_bytes import gather
+from tracehouse.warehouse.archive.entries import SEGMENT, Entry, Ids
+from tracehouse.warehouse.errors import ArchiveError
 
 _DIGEST = 16  # hex digits in a name
 _NAME = re.compile(rf"(\d{{12}})-(\d{{12}})\.([0-9a-f]{{{_DIGEST}}})\.parquet")

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import duckdb
 
-from warehouse.archive.archive import Archive
-from warehouse.archive.history import read_indexed
-from warehouse.archive.segments import Segment, check_segment, read_entries
-from warehouse.engine.connection import open_reader, use_database
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.errors import ArchiveError
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.history import read_indexed
+from tracehouse.warehouse.archive.segments import Segment, check_segment, read_entries
+from tracehouse.warehouse.engine.connection import open_reader, use_database
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.errors import ArchiveError
 
 
 class SegmentCheck(NamedTuple):

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from warehouse.catalogue.header import Names
-from warehouse.catalogue.name_filters import resolve_names
-from warehouse.catalogue.parameters import bind_parameters
-from warehouse.catalogue.portions import Portion, portion_column, split_question
-from warehouse.catalogue.queries import Query, list_queries
-from warehouse.catalogue.questions import Question
+from tracehouse.warehouse.catalogue.header import Names
+from tracehouse.warehouse.catalogue.name_filters import resolve_names
+from tracehouse.warehouse.catalogue.parameters import bind_parameters
+from tracehouse.warehouse.catalogue.portions import Portion, portion_column, split_question
+from tracehouse.warehouse.catalogue.queries import Query, list_queries
+from tracehouse.warehouse.catalogue.questions import Question
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -35,8 +35,8 @@ from __future__ import annotations
 
 import re
 
-from ingest.manifest.times import EARLIEST, SLACK
-from warehouse.catalogue.ctes import closing_place
+from tracehouse.ingest.manifest.times import EARLIEST, SLACK
+from tracehouse.warehouse.catalogue.ctes import closing_place
 
 _FAR = 30  # days from the other recordings of a build, beyond which a clock is doubted
 _SUM = "aggregate(array_sort(array_agg({0})), 0e0, (a, b) -> a + b) END"

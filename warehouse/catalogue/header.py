@@ -45,7 +45,7 @@ from importlib.resources import files
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
-from warehouse.errors import HeaderError
+from tracehouse.warehouse.errors import HeaderError
 
 TYPES = ("STRING", "INT", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP", "STRUCT")
 PARAMETER_TYPES = (*TYPES, "SHARE", "STRING[]", "TAG[]", "TAG_KEY", "PLACE[]")
@@ -206,7 +206,7 @@ def parse_header(text: str, path: str) -> Header:
 def _glossary() -> Mapping[tuple[str, str], re.Match[str]]:
     """The entries of sql/glossary.sql by section and name."""
     path = "glossary.sql"
-    lines = _header_lines((files("sql") / path).read_text("utf-8"))
+    lines = _header_lines((files("tracehouse.sql") / path).read_text("utf-8"))
     return {
         (lines[start], entry.match["name"]): entry.match
         for start, stop in pairwise([*_section_starts(lines), len(lines)])

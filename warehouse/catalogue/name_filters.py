@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from ingest.schemas.attributes import compose
-from warehouse.catalogue.header import Names, Parameter
-from warehouse.catalogue.queries import Query
-from warehouse.errors import ParameterError, suggest
+from tracehouse.ingest.schemas.attributes import compose
+from tracehouse.warehouse.catalogue.header import Names, Parameter
+from tracehouse.warehouse.catalogue.queries import Query
+from tracehouse.warehouse.errors import ParameterError, suggest
 
 ReadNames = Callable[[Names], Collection[object]]
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from warehouse.catalogue.header import Parameter
-from warehouse.catalogue.places import check_place
-from warehouse.catalogue.queries import Query
-from warehouse.catalogue.shares import ShareError, parse_share
-from warehouse.errors import ParameterError, suggest
+from tracehouse.warehouse.catalogue.header import Parameter
+from tracehouse.warehouse.catalogue.places import check_place
+from tracehouse.warehouse.catalogue.queries import Query
+from tracehouse.warehouse.catalogue.shares import ShareError, parse_share
+from tracehouse.warehouse.errors import ParameterError, suggest
 
 
 def bind_parameters(query: Query, params: Mapping[str, object]) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ingest.schemas.attributes import compose
+from tracehouse.ingest.schemas.attributes import compose
 
 _SEPARATOR = " / "
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import duckdb
 
-from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.queries import Query, find_filters
-from warehouse.catalogue.views import reads_table
+from tracehouse.warehouse.catalogue.dialect import duckdb_text
+from tracehouse.warehouse.catalogue.queries import Query, find_filters
+from tracehouse.warehouse.catalogue.views import reads_table
 
 # A dump weighs as much as its events if the query reads those, else as its runs; and DUMP_WEIGHT
 # more, for its statistics.

@@ -19,15 +19,15 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
-from warehouse.catalogue.dialect import without_parameter
-from warehouse.catalogue.header import Filters, Header, parse_header
-from warehouse.catalogue.sql_files import (
+from tracehouse.warehouse.catalogue.dialect import without_parameter
+from tracehouse.warehouse.catalogue.header import Filters, Header, parse_header
+from tracehouse.warehouse.catalogue.sql_files import (
     list_sql_files,
     read_sql_file,
     read_sql_files,
     read_statement,
 )
-from warehouse.errors import HeaderError, UnknownQueryError
+from tracehouse.warehouse.errors import HeaderError, UnknownQueryError
 
 _COMPUTED = "computed"
 _NIGHTLY = ("change_points", "nightly_verdicts")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
 
-from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.portions import Portion
-from warehouse.catalogue.queries import Query
-from warehouse.errors import LongQuestionError, QueryError
+from tracehouse.warehouse.catalogue.dialect import duckdb_text
+from tracehouse.warehouse.catalogue.portions import Portion
+from tracehouse.warehouse.catalogue.queries import Query
+from tracehouse.warehouse.errors import LongQuestionError, QueryError
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,8 +6,8 @@ import hashlib
 import re
 from functools import cache, lru_cache
 
-from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.queries import list_views, read_view
+from tracehouse.warehouse.catalogue.dialect import duckdb_text
+from tracehouse.warehouse.catalogue.queries import list_views, read_view
 
 _FROM_TABLE = r"(\bfrom|\bjoin|,)\s+(main\.)?{}\b"
 

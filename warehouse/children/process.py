@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
-from warehouse.children.messages import Message, receive
+from tracehouse.warehouse.children.messages import Message, receive
 
 _START_SECONDS = 120.0
 _PROGRAM = "import sys; from {0} import serve; serve(int(sys.argv[1]), *sys.argv[2:])"

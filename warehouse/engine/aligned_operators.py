@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.catalogue.views import named_views, view_text
-from warehouse.engine.connection import registered
+from tracehouse.warehouse.catalogue.dialect import duckdb_text
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.catalogue.views import named_views, view_text
+from tracehouse.warehouse.engine.connection import registered
 
 if TYPE_CHECKING:
-    from warehouse.alignment.histories import Sighting, Times
-    from warehouse.alignment.programs import Name, Program
+    from tracehouse.warehouse.alignment.histories import Sighting, Times
+    from tracehouse.warehouse.alignment.programs import Name, Program
 
 VIEW, RUNS = "aligned_operators", "named_run_signatures"
 _KEEP_RUNS = f"""
@@ -64,7 +64,7 @@ def empty_view(connection: duckdb.DuckDBPyConnection) -> None:
 def load_modules() -> None:
     """Load what the view needs, for a process that cannot read files afterwards."""
     needed_views()
-    import warehouse.alignment.histories  # noqa: F401 - imports numpy, for stores that need it
+    import tracehouse.warehouse.alignment.histories  # noqa: F401 - imports numpy, for stores that need it
 
 
 class AlignedOperators:
@@ -115,7 +115,7 @@ class AlignedOperators:
         varied = self._connection.sql(text).to_arrow_table()
         if not varied.num_rows:
             return
-        from warehouse.alignment.histories import Sighting
+        from tracehouse.warehouse.alignment.histories import Sighting
 
         with registered(self._connection, "varied", varied):
             ran = _read(self._connection, "program_sightings")
@@ -137,7 +137,7 @@ class AlignedOperators:
         """The names of operators in some histories, parts of which may have names already."""
         if not histories:
             return {}
-        from warehouse.alignment.histories import name_operators
+        from tracehouse.warehouse.alignment.histories import name_operators
 
         times = _read_times(self._connection, histories, self._builds, self._programs)
         found: dict[_History, dict[tuple[int, int], Name]] = {}
@@ -151,7 +151,7 @@ class AlignedOperators:
 
 
 def _read_programs(connection: duckdb.DuckDBPyConnection, ids: Sequence[int]) -> dict[int, Program]:
-    from warehouse.alignment.programs import Event, Name, Program
+    from tracehouse.warehouse.alignment.programs import Event, Name, Program
 
     events: dict[int, list[Event]] = {id_: [] for id_ in ids}
     for row in _read(connection, "events_of_programs", {"programs": ids}):
@@ -170,7 +170,7 @@ def _read_times(
     """The times of each history where it goes from one program to another."""
     import pyarrow as pa
 
-    from warehouse.alignment.histories import list_steps
+    from tracehouse.warehouse.alignment.histories import list_steps
 
     steps = [(key, one) for key, own in histories.items() for one in list_steps(own, programs)]
     rows = {

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from ingest.manifest.times import EARLIEST
-from ingest.schemas.upkeep import BUILD_ORDER
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.connection import registered
+from tracehouse.ingest.manifest.times import EARLIEST
+from tracehouse.ingest.schemas.upkeep import BUILD_ORDER
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.engine.connection import registered
 
 # A lake's ids are wider than a store's.
 _SCHEMA = BUILD_ORDER.set(0, BUILD_ORDER.field(0).with_type(pa.int64()))

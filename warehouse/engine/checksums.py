@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import duckdb
 
-from ingest.schemas.dumps import STORED
+from tracehouse.ingest.schemas.dumps import STORED
 
 TABLES_OF_DUMPS = [name for name in STORED if "dump_id" in STORED[name].names]
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from warehouse.statistics import sample_sizes, two_samples
-from warehouse.statistics import variance_components as split
+from tracehouse.warehouse.statistics import sample_sizes, two_samples
+from tracehouse.warehouse.statistics import variance_components as split
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

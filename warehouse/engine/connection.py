@@ -11,10 +11,16 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from warehouse.engine.log_sum import check_log, delete_log_sum, record_commit
-from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, WAL_SUFFIX, log_of, spill_of
-from warehouse.engine.tables import quote
-from warehouse.errors import (
+from tracehouse.warehouse.engine.log_sum import check_log, delete_log_sum, record_commit
+from tracehouse.warehouse.engine.store_file import (
+    ARCHIVE_FOLDER,
+    FILE_NAME,
+    WAL_SUFFIX,
+    log_of,
+    spill_of,
+)
+from tracehouse.warehouse.engine.tables import quote
+from tracehouse.warehouse.errors import (
     DamagedStoreError,
     DiskError,
     FullDiskError,

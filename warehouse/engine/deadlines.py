@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from warehouse.errors import QueryError, SlowAnswerError, WarehouseError
+from tracehouse.warehouse.errors import QueryError, SlowAnswerError, WarehouseError
 
 _INTERRUPTED = (QueryError, WarehouseError)  # errors that an interrupt causes
 _PAUSE = 0.05  # seconds between interrupts, each of which stops only the current statement

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest.schemas.dumps import DIGESTED, STORED
+from tracehouse.ingest.schemas.dumps import DIGESTED, STORED
 
 _BLOCK = 1 << 16  # rows whose hashes stay in the processor's cache
 _NULL = 0xD1B54A32D192ED03  # stands for a null

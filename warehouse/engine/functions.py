@@ -42,7 +42,9 @@ class Function(NamedTuple):
     @property
     def compute(self) -> Callable[..., pa.Array]:
         """The Python implementation, from arrays to an array."""
-        from warehouse.engine import computed_functions  # imports numpy, for queries that need it
+        from tracehouse.warehouse.engine import (
+            computed_functions,  # imports numpy, for queries that need it
+        )
 
         computing: Callable[..., pa.Array] = getattr(computed_functions, self.name)
         return computing

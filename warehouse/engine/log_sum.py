@@ -23,8 +23,8 @@ from weakref import WeakKeyDictionary
 
 import duckdb
 
-from warehouse.engine.failpoints import failpoint
-from warehouse.engine.store_file import log_of
+from tracehouse.warehouse.engine.failpoints import failpoint
+from tracehouse.warehouse.engine.store_file import log_of
 
 SUM_SUFFIX = ".sum"
 

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ingest.schemas.dumps import STORED
-from warehouse.engine.store_file import log_of
+from tracehouse.ingest.schemas.dumps import STORED
+from tracehouse.warehouse.engine.store_file import log_of
 
 _LONG_BYTES = 4096  # longer values are stored in separate blocks
 _VECTOR_ROWS = 2048

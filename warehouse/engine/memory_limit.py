@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 
 import duckdb
 
-from warehouse.errors import StoreError
+from tracehouse.warehouse.errors import StoreError
 
 RESTING = 64 << 20  # without a limit, DuckDB caches written pages, up to most of the memory
 APPENDING = 160 << 20  # enough for two threads to append events

@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import duckdb
 
-from warehouse.catalogue.sql_files import read_sql_files
-from warehouse.catalogue.views import views_digest
-from warehouse.engine.build_order import update_build_order
-from warehouse.engine.connection import open_memory, transaction, use_database
-from warehouse.engine.tables import comment_tables, comments_digest, create_statements
-from warehouse.engine.views import store_views
-from warehouse.errors import OldStoreError, StoreVersionError
+from tracehouse.warehouse.catalogue.sql_files import read_sql_files
+from tracehouse.warehouse.catalogue.views import views_digest
+from tracehouse.warehouse.engine.build_order import update_build_order
+from tracehouse.warehouse.engine.connection import open_memory, transaction, use_database
+from tracehouse.warehouse.engine.tables import comment_tables, comments_digest, create_statements
+from tracehouse.warehouse.engine.views import store_views
+from tracehouse.warehouse.errors import OldStoreError, StoreVersionError
 
 # The first released schema. Stores of development versions have lower numbers, and no
 # migration exists for them.
@@ -41,7 +41,7 @@ def load_migrations() -> list[Migration]:
 
     Each is a file sql/migrations/NNN_name.sql. The folder is absent while no migration exists.
     """
-    if not (files("sql") / _FOLDER).is_dir():
+    if not (files("tracehouse.sql") / _FOLDER).is_dir():
         return []
     found = read_sql_files(_FOLDER).items()
     return [Migration(int(name[:3]), name[4:], text) for name, text in found]

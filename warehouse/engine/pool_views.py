@@ -11,11 +11,11 @@ from collections.abc import Collection, Mapping
 
 import duckdb
 
-from ingest.schemas.dumps import STORED
-from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.connection import DATABASE
-from warehouse.engine.tables import quote
+from tracehouse.ingest.schemas.dumps import STORED
+from tracehouse.warehouse.catalogue.dialect import duckdb_text
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.engine.connection import DATABASE
+from tracehouse.warehouse.engine.tables import quote
 
 _DUMPS = "{0} IN (SELECT {0} FROM temp.dumps)"
 # Which rows are shown: of a table that is not here, those of the shown dumps or ETRecords, if it

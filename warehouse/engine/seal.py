@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from warehouse.engine.store_file import HEADERS_BYTES, log_of
+from tracehouse.warehouse.engine.store_file import HEADERS_BYTES, log_of
 
 SEAL_SUFFIX = ".seal"
 

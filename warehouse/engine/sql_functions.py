@@ -6,7 +6,7 @@ structures (storage, statistics, aggregate states, types, sort keys), write, log
 
 from __future__ import annotations
 
-from warehouse.engine.functions import FUNCTIONS
+from tracehouse.warehouse.engine.functions import FUNCTIONS
 
 
 def _names(text: str) -> frozenset[str]:

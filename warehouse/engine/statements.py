@@ -17,16 +17,16 @@ from contextlib import contextmanager
 import duckdb
 import pyarrow as pa
 
-from warehouse.catalogue.views import named_views
-from warehouse.engine.connection import DATABASE, is_damage, reading
-from warehouse.engine.functions import register_functions
-from warehouse.engine.sql_functions import (
+from tracehouse.warehouse.catalogue.views import named_views
+from tracehouse.warehouse.engine.connection import DATABASE, is_damage, reading
+from tracehouse.warehouse.engine.functions import register_functions
+from tracehouse.warehouse.engine.sql_functions import (
     FILE_FUNCTIONS,
     SYSTEM_VIEWS,
     TABLE_FUNCTIONS,
     VALUE_FUNCTIONS,
 )
-from warehouse.errors import StatementError
+from tracehouse.warehouse.errors import StatementError
 
 _READING_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 _OF_FILES = "; only 'tracehouse sql --allow-files' on a local store reads files"

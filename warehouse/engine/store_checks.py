@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import duckdb
 
-from ingest.schemas.dumps import STORED
-from warehouse.engine.connection import DATABASE
-from warehouse.engine.tables import SQL_TYPES
-from warehouse.errors import StoreError
+from tracehouse.ingest.schemas.dumps import STORED
+from tracehouse.warehouse.engine.connection import DATABASE
+from tracehouse.warehouse.engine.tables import SQL_TYPES
+from tracehouse.warehouse.errors import StoreError
 
 _FOREIGN_OBJECTS = """
 SELECT 'the function ' || function_name FROM duckdb_functions()

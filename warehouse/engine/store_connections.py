@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
-from ingest.producers import OTHER
-from ingest.signatures import event_kind
-from warehouse.catalogue.queries import Query
-from warehouse.catalogue.views import named_views, reads_table
-from warehouse.engine.aligned_operators import (
+from tracehouse.ingest.producers import OTHER
+from tracehouse.ingest.signatures import event_kind
+from tracehouse.warehouse.catalogue.queries import Query
+from tracehouse.warehouse.catalogue.views import named_views, reads_table
+from tracehouse.warehouse.engine.aligned_operators import (
     RUNS,
     VIEW,
     AlignedOperators,
@@ -24,7 +24,7 @@ from warehouse.engine.aligned_operators import (
     keep_names,
     needed_views,
 )
-from warehouse.engine.connection import (
+from tracehouse.warehouse.engine.connection import (
     attach_reader,
     closed_on_error,
     open_cursor,
@@ -32,13 +32,13 @@ from warehouse.engine.connection import (
     translated_errors,
     use_database,
 )
-from warehouse.engine.functions import register_functions
-from warehouse.engine.memory_limit import reading_limit
-from warehouse.engine.migrations import check_version
-from warehouse.engine.pool_views import show_pools
-from warehouse.engine.seal import is_sealed
-from warehouse.engine.store_checks import check_no_foreign_objects, check_tables
-from warehouse.engine.views import make_temporary_views
+from tracehouse.warehouse.engine.functions import register_functions
+from tracehouse.warehouse.engine.memory_limit import reading_limit
+from tracehouse.warehouse.engine.migrations import check_version
+from tracehouse.warehouse.engine.pool_views import show_pools
+from tracehouse.warehouse.engine.seal import is_sealed
+from tracehouse.warehouse.engine.store_checks import check_no_foreign_objects, check_tables
+from tracehouse.warehouse.engine.views import make_temporary_views
 
 if TYPE_CHECKING:
     import pyarrow as pa

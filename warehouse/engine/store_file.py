@@ -8,9 +8,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from ingest.durable import rename, sync_path, write_all
-from warehouse.engine.failpoints import failpoint
-from warehouse.errors import (
+from tracehouse.ingest.durable import rename, sync_path, write_all
+from tracehouse.warehouse.engine.failpoints import failpoint
+from tracehouse.warehouse.errors import (
     DamagedStoreError,
     FullDiskError,
     StoreError,

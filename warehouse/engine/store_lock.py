@@ -18,8 +18,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from warehouse.engine.processes import is_running
-from warehouse.errors import StoreError, StoreLockedError, WriterWaitingError, write_errors
+from tracehouse.warehouse.engine.processes import is_running
+from tracehouse.warehouse.errors import (
+    StoreError,
+    StoreLockedError,
+    WriterWaitingError,
+    write_errors,
+)
 
 LOCK_NAME = "lock"
 

@@ -8,9 +8,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ingest.schemas.dumps import DIGESTED, STORED
-from warehouse.engine.connection import registered
-from warehouse.engine.digests import Digests
+from tracehouse.ingest.schemas.dumps import DIGESTED, STORED
+from tracehouse.warehouse.engine.connection import registered
+from tracehouse.warehouse.engine.digests import Digests
 
 _ROWS = 1 << 17  # read at a time
 

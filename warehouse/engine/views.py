@@ -7,9 +7,9 @@ from itertools import chain
 
 import duckdb
 
-from warehouse.catalogue.header import Header, parse_header
-from warehouse.catalogue.views import load_views, view_text
-from warehouse.engine.tables import quote
+from tracehouse.warehouse.catalogue.header import Header, parse_header
+from tracehouse.warehouse.catalogue.views import load_views, view_text
+from tracehouse.warehouse.engine.tables import quote
 
 
 def make_temporary_views(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.engine.connection import open_writer, translated_errors, use_database
-from warehouse.engine.failpoints import failpoint
-from warehouse.engine.log_sum import delete_log_sum, track_log
-from warehouse.engine.migrations import check_version, migrate
-from warehouse.engine.seal import is_sealed, seal_file
-from warehouse.engine.store_checks import check_no_foreign_objects, check_tables
-from warehouse.engine.store_file import (
+from tracehouse.warehouse.engine.connection import open_writer, translated_errors, use_database
+from tracehouse.warehouse.engine.failpoints import failpoint
+from tracehouse.warehouse.engine.log_sum import delete_log_sum, track_log
+from tracehouse.warehouse.engine.migrations import check_version, migrate
+from tracehouse.warehouse.engine.seal import is_sealed, seal_file
+from tracehouse.warehouse.engine.store_checks import check_no_foreign_objects, check_tables
+from tracehouse.warehouse.engine.store_file import (
     ARCHIVE_FOLDER,
     FILE_NAME,
     OpenFile,
@@ -24,7 +24,7 @@ from warehouse.engine.store_file import (
     make_file,
     sync_names,
 )
-from warehouse.errors import FullDiskError
+from tracehouse.warehouse.errors import FullDiskError
 
 
 class Writer:

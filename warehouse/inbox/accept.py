@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ingest.decode import check_headers
-from ingest.dump import Refusal
-from warehouse.inbox.inbox import Inbox
-from warehouse.inbox.known_dumps import KnownDumps
-from warehouse.inbox.records import Delivery
-from warehouse.inbox.spools import Spool
-from warehouse.load.faults import describe_conflict, explain_refusal
+from tracehouse.ingest.decode import check_headers
+from tracehouse.ingest.dump import Refusal
+from tracehouse.warehouse.inbox.inbox import Inbox
+from tracehouse.warehouse.inbox.known_dumps import KnownDumps
+from tracehouse.warehouse.inbox.records import Delivery
+from tracehouse.warehouse.inbox.spools import Spool
+from tracehouse.warehouse.load.faults import describe_conflict, explain_refusal
 
 ACCEPTED, INDEXED, CONFLICT = "accepted", "indexed", "conflict"
 

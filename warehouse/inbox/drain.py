@@ -7,19 +7,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from ingest.batching import batches
-from ingest.durable import sync_path
-from warehouse.archive.archive import Archive
-from warehouse.engine.failpoints import failpoint
-from warehouse.engine.store_file import INBOX_FOLDER
-from warehouse.errors import write_errors
-from warehouse.inbox.log import SealedLog, seal_logs
-from warehouse.inbox.logged_dumps import LoggedDumps
-from warehouse.inbox.tallies import delete_log
-from warehouse.load.children import ChildDecoder, DecodingChildren
-from warehouse.load.pipeline import ingest_dumps
-from warehouse.load.stored_dumps import StoredDumps
-from warehouse.load.summary import IngestProgress, IngestSummary
+from tracehouse.ingest.batching import batches
+from tracehouse.ingest.durable import sync_path
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.engine.failpoints import failpoint
+from tracehouse.warehouse.engine.store_file import INBOX_FOLDER
+from tracehouse.warehouse.errors import write_errors
+from tracehouse.warehouse.inbox.log import SealedLog, seal_logs
+from tracehouse.warehouse.inbox.logged_dumps import LoggedDumps
+from tracehouse.warehouse.inbox.tallies import delete_log
+from tracehouse.warehouse.load.children import ChildDecoder, DecodingChildren
+from tracehouse.warehouse.load.pipeline import ingest_dumps
+from tracehouse.warehouse.load.stored_dumps import StoredDumps
+from tracehouse.warehouse.load.summary import IngestProgress, IngestSummary
 
 _ROUND_BYTES = 1 << 30  # of logs that are scanned together, as the place of each dump is in memory
 _ROUND_LOGS = 256  # scanned together, as each is an open file

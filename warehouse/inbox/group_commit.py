@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from warehouse.errors import StoreError
+from tracehouse.warehouse.errors import StoreError
 
 _MOST = 1000  # items in a group
 _MOST_GROUPS = 8  # that a caller writes: all but the first are of others

@@ -8,14 +8,14 @@ from concurrent.futures import Future
 from pathlib import Path
 from threading import Lock
 
-from ingest.dump import Dump
-from ingest.durable import sync_path
-from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, INBOX_FOLDER
-from warehouse.errors import StoreError, write_errors
-from warehouse.inbox.group_commit import GroupCommit
-from warehouse.inbox.log import LogWriter
-from warehouse.inbox.records import Delivery, pack_delivery
-from warehouse.inbox.spools import Spool
+from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.durable import sync_path
+from tracehouse.warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, INBOX_FOLDER
+from tracehouse.warehouse.errors import StoreError, write_errors
+from tracehouse.warehouse.inbox.group_commit import GroupCommit
+from tracehouse.warehouse.inbox.log import LogWriter
+from tracehouse.warehouse.inbox.records import Delivery, pack_delivery
+from tracehouse.warehouse.inbox.spools import Spool
 
 
 class Inbox:

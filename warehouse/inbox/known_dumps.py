@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from warehouse.load.stored_dumps import StoredDumps
+from tracehouse.warehouse.load.stored_dumps import StoredDumps
 
 
 class KnownDumps:

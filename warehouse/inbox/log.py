@@ -15,12 +15,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ingest.batching import batches
-from ingest.dump import Bytes
-from ingest.durable import lock, sync_data, sync_path, try_lock, unlock, write_all
-from warehouse.engine.failpoints import failpoint
-from warehouse.errors import StoreError, write_errors
-from warehouse.inbox.records import (
+from tracehouse.ingest.batching import batches
+from tracehouse.ingest.dump import Bytes
+from tracehouse.ingest.durable import lock, sync_data, sync_path, try_lock, unlock, write_all
+from tracehouse.warehouse.engine.failpoints import failpoint
+from tracehouse.warehouse.errors import StoreError, write_errors
+from tracehouse.warehouse.inbox.records import (
     KEY_BYTES,
     Delivery,
     LoggedFile,
@@ -29,7 +29,14 @@ from warehouse.inbox.records import (
     read_record,
     scan_log,
 )
-from warehouse.inbox.tallies import Tally, add_cut, delete_log, open_tally, read_tally, write_tally
+from tracehouse.warehouse.inbox.tallies import (
+    Tally,
+    add_cut,
+    delete_log,
+    open_tally,
+    read_tally,
+    write_tally,
+)
 
 LOG_BYTES = 64 << 20  # logs of this size or more are full
 MAP_BYTES = 16 << 10  # larger files in a log are mapped instead of read

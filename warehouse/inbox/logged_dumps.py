@@ -8,13 +8,13 @@ from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 
-from ingest.dump import Companion, Dump
-from ingest.durable import sync_path
-from ingest.errors import SourceError
-from warehouse.inbox.log import SealedLog
-from warehouse.inbox.records import Damage, LoggedFile, LogRecord, Scan
-from warehouse.load.children import Place
-from warehouse.load.entries import parse_manifest
+from tracehouse.ingest.dump import Companion, Dump
+from tracehouse.ingest.durable import sync_path
+from tracehouse.ingest.errors import SourceError
+from tracehouse.warehouse.inbox.log import SealedLog
+from tracehouse.warehouse.inbox.records import Damage, LoggedFile, LogRecord, Scan
+from tracehouse.warehouse.load.children import Place
+from tracehouse.warehouse.load.entries import parse_manifest
 
 DAMAGED = "damaged"  # reason of refusals, and folder of the damaged bytes
 

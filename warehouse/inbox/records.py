@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ingest.dump import Bytes, Dump, HashedFile
+from tracehouse.ingest.dump import Bytes, Dump, HashedFile
 
 KEY_BYTES = 8
 

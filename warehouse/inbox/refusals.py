@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import duckdb
 
-from ingest.dump import Refusal
+from tracehouse.ingest.dump import Refusal
 
 MOST = 1000  # refusals on record at once; further ones are only counted
 REFILL_SECONDS = 36.0  # time until there is room for another one: 100 an hour

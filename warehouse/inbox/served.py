@@ -10,14 +10,14 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from ingest.batching import batches
-from ingest.dump import Dump, Refusal
-from ingest.durable import lock, try_lock
-from ingest.errors import ManifestError, SourceError
-from warehouse.errors import write_errors
-from warehouse.inbox.inbox import Inbox
-from warehouse.inbox.records import Delivery, pack_delivery
-from warehouse.load.summary import IngestSummary
+from tracehouse.ingest.batching import batches
+from tracehouse.ingest.dump import Dump, Refusal
+from tracehouse.ingest.durable import lock, try_lock
+from tracehouse.ingest.errors import ManifestError, SourceError
+from tracehouse.warehouse.errors import write_errors
+from tracehouse.warehouse.inbox.inbox import Inbox
+from tracehouse.warehouse.inbox.records import Delivery, pack_delivery
+from tracehouse.warehouse.load.summary import IngestSummary
 
 _MARK = "served"  # a file that the service locks
 _GROUP_BYTES = 8 << 20  # of dumps that are written to disk together

@@ -11,7 +11,7 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
-from warehouse.inbox.records import Damage, Scan
+from tracehouse.warehouse.inbox.records import Damage, Scan
 
 _FORMAT = struct.Struct("<QQ")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ingest.watching.buckets import without_keys
-from warehouse.errors import LakeAddressError
+from tracehouse.ingest.watching.buckets import without_keys
+from tracehouse.warehouse.errors import LakeAddressError
 
 _NOTHING = re.compile(r"\s*|\w+://")
 _MISTYPED = re.compile(

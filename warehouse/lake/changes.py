@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from warehouse.lake.commits import AddedFile, Commit, LakeState, new_id, write_commit
-from warehouse.lake.place import Lake
-from warehouse.lake.plans import finish_plans, write_plan
+from tracehouse.warehouse.lake.commits import AddedFile, Commit, LakeState, new_id, write_commit
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.plans import finish_plans, write_plan
 
 
 class LakeChange:

@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from warehouse.engine.failpoints import failpoint
-from warehouse.errors import LakeError
-from warehouse.lake.layout import COMMITS, LakePart, table_of
-from warehouse.lake.place import JSON_FAULTS, Lake, retried
-from warehouse.lake.schemas import FACTS
+from tracehouse.warehouse.engine.failpoints import failpoint
+from tracehouse.warehouse.errors import LakeError
+from tracehouse.warehouse.lake.layout import COMMITS, LakePart, table_of
+from tracehouse.warehouse.lake.place import JSON_FAULTS, Lake, retried
+from tracehouse.warehouse.lake.schemas import FACTS
 
 _MOMENT = "%Y%m%dT%H%M%S.%fZ"
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from ingest.batching import batches
-from warehouse.lake.changes import LakeChange
-from warehouse.lake.commits import (
+from tracehouse.ingest.batching import batches
+from tracehouse.warehouse.lake.changes import LakeChange
+from tracehouse.warehouse.lake.commits import (
     Commit,
     LakeState,
     commit_path,
@@ -19,13 +19,13 @@ from warehouse.lake.commits import (
     sum_bytes,
     write_commit,
 )
-from warehouse.lake.damage import lake_errors
-from warehouse.lake.dump_locations import find_repeated, locate_dumps
-from warehouse.lake.layout import SUFFIX, LakePart, Partition
-from warehouse.lake.place import Lake
-from warehouse.lake.plans import clear_plans, planned_files
-from warehouse.lake.rewriting import remove_dumps, rewrite_parts
-from warehouse.lake.shared_tables import merge_shared_tables
+from tracehouse.warehouse.lake.damage import lake_errors
+from tracehouse.warehouse.lake.dump_locations import find_repeated, locate_dumps
+from tracehouse.warehouse.lake.layout import SUFFIX, LakePart, Partition
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.plans import clear_plans, planned_files
+from tracehouse.warehouse.lake.rewriting import remove_dumps, rewrite_parts
+from tracehouse.warehouse.lake.shared_tables import merge_shared_tables
 
 PART_BYTES = 100 << 20  # of its largest file; parts of this size or more are not merged
 GRACE = timedelta(hours=1)  # after this time, no reader uses removed files

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from warehouse.catalogue.queries import Query
-from warehouse.catalogue.views import named_views, reads_table
-from warehouse.engine.aligned_operators import RUNS, VIEW, Pair
-from warehouse.engine.connection import open_memory
-from warehouse.engine.store_connections import StoreConnections, Trust
-from warehouse.lake.commits import LakeState, read_filled_state
-from warehouse.lake.damage import lake_errors
-from warehouse.lake.dump_locations import locate_dumps
-from warehouse.lake.layout import LakePart
-from warehouse.lake.place import Lake
-from warehouse.lake.pruning import PRUNED_TABLES, chosen_dumps, select_dumps
-from warehouse.lake.views import make_order, make_tables, show_files
+from tracehouse.warehouse.catalogue.queries import Query
+from tracehouse.warehouse.catalogue.views import named_views, reads_table
+from tracehouse.warehouse.engine.aligned_operators import RUNS, VIEW, Pair
+from tracehouse.warehouse.engine.connection import open_memory
+from tracehouse.warehouse.engine.store_connections import StoreConnections, Trust
+from tracehouse.warehouse.lake.commits import LakeState, read_filled_state
+from tracehouse.warehouse.lake.damage import lake_errors
+from tracehouse.warehouse.lake.dump_locations import locate_dumps
+from tracehouse.warehouse.lake.layout import LakePart
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.pruning import PRUNED_TABLES, chosen_dumps, select_dumps
+from tracehouse.warehouse.lake.views import make_order, make_tables, show_files
 
 if TYPE_CHECKING:
     import pyarrow as pa

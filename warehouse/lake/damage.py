@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import duckdb
 
-from warehouse.errors import LakeError, StatementError, WarehouseError
-from warehouse.lake.commits import AddedFile, LakeState, read_state
-from warehouse.lake.place import Lake, LakeFile
+from tracehouse.warehouse.errors import LakeError, StatementError, WarehouseError
+from tracehouse.warehouse.lake.commits import AddedFile, LakeState, read_state
+from tracehouse.warehouse.lake.place import Lake, LakeFile
 
 
 @contextmanager

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from warehouse.lake.commits import LakeState
-from warehouse.lake.layout import LakePart
-from warehouse.lake.place import Lake
-from warehouse.lake.tables import read_columns
+from tracehouse.warehouse.lake.commits import LakeState
+from tracehouse.warehouse.lake.layout import LakePart
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.tables import read_columns
 
 
 class DumpLocation(NamedTuple):

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ingest.schemas.attributes import dimension_columns
-from ingest.signatures import dimension_id
+from tracehouse.ingest.schemas.attributes import dimension_columns
+from tracehouse.ingest.signatures import dimension_id
 
 # Columns that identify a device, build or model.
 DIMENSION_KEYS: dict[str, tuple[str, ...]] = {

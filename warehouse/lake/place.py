@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from ingest.durable import replacing
-from ingest.watching.buckets import without_keys
-from warehouse.engine.failpoints import failpoint
-from warehouse.errors import LakeError
-from warehouse.lake.addresses import check_address
-from warehouse.lake.layout import FORMAT_FILE
-from warehouse.lake.schemas import FORMAT, SCHEMA
+from tracehouse.ingest.durable import replacing
+from tracehouse.ingest.watching.buckets import without_keys
+from tracehouse.warehouse.engine.failpoints import failpoint
+from tracehouse.warehouse.errors import LakeError
+from tracehouse.warehouse.lake.addresses import check_address
+from tracehouse.warehouse.lake.layout import FORMAT_FILE
+from tracehouse.warehouse.lake.schemas import FORMAT, SCHEMA
 
 # Errors of JSON that is malformed, nested too deeply, or has other values than a lake writes.
 JSON_FAULTS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)

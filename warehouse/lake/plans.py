@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from warehouse.engine.processes import is_running
-from warehouse.errors import LakeError
-from warehouse.lake.commits import read_state
-from warehouse.lake.layout import PLANS
-from warehouse.lake.place import JSON_FAULTS, Lake
+from tracehouse.warehouse.engine.processes import is_running
+from tracehouse.warehouse.errors import LakeError
+from tracehouse.warehouse.lake.commits import read_state
+from tracehouse.warehouse.lake.layout import PLANS
+from tracehouse.warehouse.lake.place import JSON_FAULTS, Lake
 
 _DAMAGED = (
     "is the damaged record of an unfinished write: delete it; 'tracehouse lake compact' deletes "

@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping
 import duckdb
 import pyarrow as pa
 
-from warehouse.catalogue.answers import resolve_parameters
-from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.header import Parameter
-from warehouse.catalogue.queries import Query, find_filters
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.connection import registered
-from warehouse.lake.schemas import FACTS
+from tracehouse.warehouse.catalogue.answers import resolve_parameters
+from tracehouse.warehouse.catalogue.dialect import duckdb_text
+from tracehouse.warehouse.catalogue.header import Parameter
+from tracehouse.warehouse.catalogue.queries import Query, find_filters
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.engine.connection import registered
+from tracehouse.warehouse.lake.schemas import FACTS
 
 # Tables from which a query needs only the rows of its own dumps. From runs, it needs the rows of
 # all dumps of the same models and devices, because these number the run signatures.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 
-from warehouse.lake.changes import LakeChange
-from warehouse.lake.connections import reading_lake
-from warehouse.lake.dump_locations import DumpLocation
-from warehouse.lake.ids import LakeIds
-from warehouse.lake.layout import LakePart
-from warehouse.lake.writing import read_dumps, write_parts
+from tracehouse.warehouse.lake.changes import LakeChange
+from tracehouse.warehouse.lake.connections import reading_lake
+from tracehouse.warehouse.lake.dump_locations import DumpLocation
+from tracehouse.warehouse.lake.ids import LakeIds
+from tracehouse.warehouse.lake.layout import LakePart
+from tracehouse.warehouse.lake.writing import read_dumps, write_parts
 
 
 def rewrite_parts(

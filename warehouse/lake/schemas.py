@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ingest.schemas.dumps import STORED
+from tracehouse.ingest.schemas.dumps import STORED
 
 FORMAT = 1
 SCHEMA = 13  # number of the store schema with these tables

@@ -8,16 +8,16 @@ from contextlib import ExitStack
 import duckdb
 import pyarrow as pa
 
-from warehouse.engine.connection import registered
-from warehouse.lake.changes import LakeChange
-from warehouse.lake.commits import AddedFile, new_id
-from warehouse.lake.connections import reading_lake
-from warehouse.lake.ids import DIMENSION_KEYS, LakeIds
-from warehouse.lake.layout import shared_path
-from warehouse.lake.place import Lake
-from warehouse.lake.schemas import SHARED_TABLES, TABLES
-from warehouse.lake.tables import write_select
-from warehouse.lake.views import unmerged_name
+from tracehouse.warehouse.engine.connection import registered
+from tracehouse.warehouse.lake.changes import LakeChange
+from tracehouse.warehouse.lake.commits import AddedFile, new_id
+from tracehouse.warehouse.lake.connections import reading_lake
+from tracehouse.warehouse.lake.ids import DIMENSION_KEYS, LakeIds
+from tracehouse.warehouse.lake.layout import shared_path
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.schemas import SHARED_TABLES, TABLES
+from tracehouse.warehouse.lake.tables import write_select
+from tracehouse.warehouse.lake.views import unmerged_name
 
 _WITH_LAKE_IDS = {f"{kind}s" for kind in DIMENSION_KEYS}
 _BY_KEY = {"tensors", "etrecords"}  # the rows of a key are interchangeable

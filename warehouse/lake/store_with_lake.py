@@ -8,15 +8,15 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from warehouse.catalogue.views import reads_table
-from warehouse.engine.store_connections import StoreConnections, Trust
-from warehouse.lake.commits import read_state
-from warehouse.lake.damage import lake_errors
-from warehouse.lake.dump_locations import locate_dumps
-from warehouse.lake.place import Lake
-from warehouse.lake.schemas import TABLES
-from warehouse.lake.tables import read_columns
-from warehouse.lake.views import register_files
+from tracehouse.warehouse.catalogue.views import reads_table
+from tracehouse.warehouse.engine.store_connections import StoreConnections, Trust
+from tracehouse.warehouse.lake.commits import read_state
+from tracehouse.warehouse.lake.damage import lake_errors
+from tracehouse.warehouse.lake.dump_locations import locate_dumps
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.schemas import TABLES
+from tracehouse.warehouse.lake.tables import read_columns
+from tracehouse.warehouse.lake.views import register_files
 
 _DROPPED = """
 SELECT d.sha256, d.dump_id

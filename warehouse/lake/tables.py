@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from warehouse.lake.commits import AddedFile
-from warehouse.lake.layout import table_of
-from warehouse.lake.place import Lake
-from warehouse.lake.schemas import TABLES
+from tracehouse.warehouse.lake.commits import AddedFile
+from tracehouse.warehouse.lake.layout import table_of
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.schemas import TABLES
 
 _ROW_GROUP_ROWS = 1 << 20
 _ROWS_IN_MEMORY = {"events": 1 << 20, "tensors": 1 << 7}

@@ -8,15 +8,15 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from warehouse.errors import LakeError
-from warehouse.lake.commits import AddedFile, LakeState, read_state
-from warehouse.lake.connections import reading_lake
-from warehouse.lake.damage import lake_errors, size_problem
-from warehouse.lake.dump_locations import find_repeated, locate_dumps
-from warehouse.lake.layout import SUFFIX, table_of
-from warehouse.lake.place import Lake, LakeFile
-from warehouse.lake.plans import planned_files
-from warehouse.lake.schemas import TABLES
+from tracehouse.warehouse.errors import LakeError
+from tracehouse.warehouse.lake.commits import AddedFile, LakeState, read_state
+from tracehouse.warehouse.lake.connections import reading_lake
+from tracehouse.warehouse.lake.damage import lake_errors, size_problem
+from tracehouse.warehouse.lake.dump_locations import find_repeated, locate_dumps
+from tracehouse.warehouse.lake.layout import SUFFIX, table_of
+from tracehouse.warehouse.lake.place import Lake, LakeFile
+from tracehouse.warehouse.lake.plans import planned_files
+from tracehouse.warehouse.lake.schemas import TABLES
 
 _COUNTS = """
 SELECT d.sha256, d.n_events, coalesce(e.n, 0) AS n

@@ -7,16 +7,16 @@ from functools import cache
 
 import duckdb
 
-from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.sql_files import read_sql_files
-from warehouse.engine.build_order import read_build_order
-from warehouse.engine.connection import registered
-from warehouse.engine.tables import SQL_TYPES, quote
-from warehouse.errors import LakeError
-from warehouse.lake.commits import LakeState
-from warehouse.lake.place import Lake
-from warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES
-from warehouse.lake.tables import open_files
+from tracehouse.warehouse.catalogue.dialect import duckdb_text
+from tracehouse.warehouse.catalogue.sql_files import read_sql_files
+from tracehouse.warehouse.engine.build_order import read_build_order
+from tracehouse.warehouse.engine.connection import registered
+from tracehouse.warehouse.engine.tables import SQL_TYPES, quote
+from tracehouse.warehouse.errors import LakeError
+from tracehouse.warehouse.lake.commits import LakeState
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES
+from tracehouse.warehouse.lake.tables import open_files
 
 
 def make_tables(connection: duckdb.DuckDBPyConnection, lake: Lake, state: LakeState) -> None:

@@ -11,17 +11,17 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from ingest.batching import batches
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.connection import registered
-from warehouse.lake.changes import LakeChange
-from warehouse.lake.commits import AddedFile, new_id
-from warehouse.lake.ids import LakeIds
-from warehouse.lake.layout import LakePart, Partition, name_part, shared_path
-from warehouse.lake.place import Lake
-from warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES
-from warehouse.lake.shared_tables import write_shared_rows
-from warehouse.lake.tables import rows_in_memory, write_table
+from tracehouse.ingest.batching import batches
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.engine.connection import registered
+from tracehouse.warehouse.lake.changes import LakeChange
+from tracehouse.warehouse.lake.commits import AddedFile, new_id
+from tracehouse.warehouse.lake.ids import LakeIds
+from tracehouse.warehouse.lake.layout import LakePart, Partition, name_part, shared_path
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES
+from tracehouse.warehouse.lake.shared_tables import write_shared_rows
+from tracehouse.warehouse.lake.tables import rows_in_memory, write_table
 
 PART_EVENTS = 25_000_000  # about 125 MB
 _COUNTS = """

@@ -5,13 +5,13 @@ from __future__ import annotations
 import duckdb
 import pyarrow as pa
 
-from ingest.schemas.dumps import DIGESTED
-from warehouse.engine.stored_digests import changed_tables, read_digests
-from warehouse.lake.commits import read_filled_state
-from warehouse.lake.connections import reading_lake
-from warehouse.lake.damage import lake_errors
-from warehouse.lake.place import Lake
-from warehouse.lake.writing import read_dumps
+from tracehouse.ingest.schemas.dumps import DIGESTED
+from tracehouse.warehouse.engine.stored_digests import changed_tables, read_digests
+from tracehouse.warehouse.lake.commits import read_filled_state
+from tracehouse.warehouse.lake.connections import reading_lake
+from tracehouse.warehouse.lake.damage import lake_errors
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.writing import read_dumps
 
 # In a lake, the ids in `dumps` are others, and dumps keep their events.
 _SAME = tuple(n for n in DIGESTED if n not in ("dumps", "event_histograms", "dropped_events"))

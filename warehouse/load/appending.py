@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import duckdb
 import pyarrow as pa
 
-from warehouse.engine.connection import insert_rows, registered
-from warehouse.engine.digests import Digests
+from tracehouse.warehouse.engine.connection import insert_rows, registered
+from tracehouse.warehouse.engine.digests import Digests
 
 ROW_GROUP = 122_880  # rows that DuckDB compresses together
 

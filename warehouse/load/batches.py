@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ingest.batching import batches
-from ingest.dump import Companion, Dump, HashedFile, Refusal, describe_problem
-from ingest.errors import EtRecordError, ManifestError, SourceError
-from warehouse.archive.entries import Entry
-from warehouse.load.content import UNDECODABLE, Content
-from warehouse.load.decoders import Decoder
-from warehouse.load.isolate import Failure, isolate, isolate_each
-from warehouse.load.new_dump import NewDump
-from warehouse.programs.reader import Program, ProgramReader
+from tracehouse.ingest.batching import batches
+from tracehouse.ingest.dump import Companion, Dump, HashedFile, Refusal, describe_problem
+from tracehouse.ingest.errors import EtRecordError, ManifestError, SourceError
+from tracehouse.warehouse.archive.entries import Entry
+from tracehouse.warehouse.load.content import UNDECODABLE, Content
+from tracehouse.warehouse.load.decoders import Decoder
+from tracehouse.warehouse.load.isolate import Failure, isolate, isolate_each
+from tracehouse.warehouse.load.new_dump import NewDump
+from tracehouse.warehouse.programs.reader import Program, ProgramReader
 
 BATCH_BYTES = 4 << 20
 BATCH_FILES = 140

@@ -14,23 +14,23 @@ from contextlib import suppress
 
 import pyarrow as pa
 
-from ingest import DecodedBatch, stream_dump
-from ingest.debug_buffer import build_tensors
-from ingest.errors import DumpError, EtRecordError, ManifestError
-from ingest.manifest.sidecars import Sidecar, parse_sidecar
-from ingest.schemas.dumps import DELEGATE_METADATA
-from warehouse.children.limits import (
+from tracehouse.ingest.debug_buffer import build_tensors
+from tracehouse.ingest.decode import DecodedBatch, stream_dump
+from tracehouse.ingest.errors import DumpError, EtRecordError, ManifestError
+from tracehouse.ingest.manifest.sidecars import Sidecar, parse_sidecar
+from tracehouse.ingest.schemas.dumps import DELEGATE_METADATA
+from tracehouse.warehouse.children.limits import (
     count_data,
     disable_core_dumps,
     limit_data,
     lower_priority,
     tie_to_owner,
 )
-from warehouse.children.messages import GONE, Reply, Tables, requests, send
-from warehouse.errors import explain_failure
-from warehouse.load.content import decode_content
-from warehouse.load.isolate import describe_failure
-from warehouse.load.messages import FILES, pack_content, pack_decoded
+from tracehouse.warehouse.children.messages import GONE, Reply, Tables, requests, send
+from tracehouse.warehouse.errors import explain_failure
+from tracehouse.warehouse.load.content import decode_content
+from tracehouse.warehouse.load.isolate import describe_failure
+from tracehouse.warehouse.load.messages import FILES, pack_content, pack_decoded
 
 _PARSED = DELEGATE_METADATA.field("parsed")
 
@@ -95,8 +95,8 @@ class _Child:
         return _say()
 
     def _trace(self, request: Reply) -> Reply:
-        from ingest.etrecord.record import decode_etrecord
-        from warehouse.programs.event_origins import trace_program
+        from tracehouse.ingest.etrecord.record import decode_etrecord
+        from tracehouse.warehouse.programs.event_origins import trace_program
 
         (data,) = _read_files(request)
         record = decode_etrecord(data, request.message["name"])
@@ -122,7 +122,7 @@ def _parsed(decoded: DecodedBatch, backends: Sequence[str | None]) -> DecodedBat
     """The batch with delegate metadata as JSON, converted by the backend's parser, if any."""
     rows = decoded.tables["delegate_metadata"]
     if rows.num_rows:
-        from warehouse.load.logged_data import parse_metadata  # slow import
+        from tracehouse.warehouse.load.logged_data import parse_metadata  # slow import
 
         rows = parse_metadata(rows, backends.__getitem__)
     else:
@@ -132,8 +132,8 @@ def _parsed(decoded: DecodedBatch, backends: Sequence[str | None]) -> DecodedBat
 
 def _read_program(request: Reply) -> Reply:
     """The tables of an ETRecord."""
-    from ingest.etrecord.record import decode_etrecord
-    from ingest.etrecord.tables import build_etrecord_tables, etrecord_id
+    from tracehouse.ingest.etrecord.record import decode_etrecord
+    from tracehouse.ingest.etrecord.tables import build_etrecord_tables, etrecord_id
 
     (data,) = _read_files(request)
     record = decode_etrecord(data, request.message["name"]).of_method(request.message["method"])

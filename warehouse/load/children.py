@@ -15,18 +15,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from ingest import DecodedBatch
-from ingest.dump import Bytes, Companion
-from ingest.errors import DumpError, EtRecordError, ManifestError
-from ingest.manifest.sidecars import MAX_SIDECAR_BYTES, Fields, Sidecar, parse_sidecar
-from warehouse.children.messages import GONE, Message, Reply, Tables, receive, send
-from warehouse.children.process import ChildProcess
-from warehouse.errors import StoreError
-from warehouse.load.content import Content
-from warehouse.load.isolate import ChildError
-from warehouse.load.messages import pack_files, unpack_content, unpack_decoded
-from warehouse.load.new_dump import NewDump
-from warehouse.programs.reader import Program
+from tracehouse.ingest.decode import DecodedBatch
+from tracehouse.ingest.dump import Bytes, Companion
+from tracehouse.ingest.errors import DumpError, EtRecordError, ManifestError
+from tracehouse.ingest.manifest.sidecars import MAX_SIDECAR_BYTES, Fields, Sidecar, parse_sidecar
+from tracehouse.warehouse.children.messages import GONE, Message, Reply, Tables, receive, send
+from tracehouse.warehouse.children.process import ChildProcess
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.load.content import Content
+from tracehouse.warehouse.load.isolate import ChildError
+from tracehouse.warehouse.load.messages import pack_files, unpack_content, unpack_decoded
+from tracehouse.warehouse.load.new_dump import NewDump
+from tracehouse.warehouse.programs.reader import Program
 
 # Bytes of a file, which do not change while they are decoded: path, offset and size.
 Place = tuple[Path, int, int]
@@ -62,7 +62,9 @@ class DecodingChild(ChildProcess):
         """
         environment = {**os.environ, **_KEPT}
         try:
-            super().__init__("warehouse.load.child", environment=environment, stderr=None)
+            super().__init__(
+                "tracehouse.warehouse.load.child", environment=environment, stderr=None
+            )
         except OSError as error:
             raise StoreError(sys.executable, _explain_start(f"{error.strerror}")) from error
 

@@ -11,19 +11,19 @@ from typing import Any
 
 import duckdb
 
-from ingest.dump import Refusal
-from ingest.errors import DumpError
-from ingest.producers import user_rules
-from warehouse.archive.archive import Archive
-from warehouse.load.batches import Batch
-from warehouse.load.content import Content, decode_content, stream_apart
-from warehouse.load.control import control_dump
-from warehouse.load.decoders import Decoder
-from warehouse.load.faults import describe_conflict, explain_refusal
-from warehouse.load.isolate import Failure, isolate, isolate_each
-from warehouse.load.loader import Loader
-from warehouse.load.new_dump import NewDump
-from warehouse.load.summary import IngestSummary
+from tracehouse.ingest.dump import Refusal
+from tracehouse.ingest.errors import DumpError
+from tracehouse.ingest.producers import user_rules
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.load.batches import Batch
+from tracehouse.warehouse.load.content import Content, decode_content, stream_apart
+from tracehouse.warehouse.load.control import control_dump
+from tracehouse.warehouse.load.decoders import Decoder
+from tracehouse.warehouse.load.faults import describe_conflict, explain_refusal
+from tracehouse.warehouse.load.isolate import Failure, isolate, isolate_each
+from tracehouse.warehouse.load.loader import Loader
+from tracehouse.warehouse.load.new_dump import NewDump
+from tracehouse.warehouse.load.summary import IngestSummary
 
 CONFLICT = "conflict"
 UNCOMMITTABLE = "uncommittable"  # decoded, but the store cannot store the dump

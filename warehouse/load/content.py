@@ -9,17 +9,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest import DecodedBatch, decode_dumps
-from ingest.dump import Dump, HashedFile, Refusal
-from ingest.errors import DumpError, SourceError
-from ingest.schemas.dumps import ERRORS
-from ingest.tables.numbering import renumber_dumps
-from warehouse.load.control import control_dump
-from warehouse.load.isolate import Failure, isolate, isolate_each
-from warehouse.load.new_dump import NewDump
-from warehouse.statistics.clock_steps import CLOCKS
-from warehouse.statistics.rollups import Statistics, group_events, summarise
-from warehouse.statistics.run_lengths import find_lengths, split_runs
+from tracehouse.ingest.decode import DecodedBatch, decode_dumps
+from tracehouse.ingest.dump import Dump, HashedFile, Refusal
+from tracehouse.ingest.errors import DumpError, SourceError
+from tracehouse.ingest.schemas.dumps import ERRORS
+from tracehouse.ingest.tables.numbering import renumber_dumps
+from tracehouse.warehouse.load.control import control_dump
+from tracehouse.warehouse.load.isolate import Failure, isolate, isolate_each
+from tracehouse.warehouse.load.new_dump import NewDump
+from tracehouse.warehouse.statistics.clock_steps import CLOCKS
+from tracehouse.warehouse.statistics.rollups import Statistics, group_events, summarise
+from tracehouse.warehouse.statistics.run_lengths import find_lengths, split_runs
 
 UNDECODABLE = "undecodable"  # for an unforeseen reason
 

@@ -9,9 +9,9 @@ import hashlib
 from functools import cache
 from itertools import count
 
-from ingest.manifest.models import Build, Device, Manifest, Model
-from ingest.tracer import ETDumpWriter
-from warehouse.load.new_dump import NewDump
+from tracehouse.ingest.manifest.models import Build, Device, Manifest, Model
+from tracehouse.ingest.tracer.writer import ETDumpWriter
+from tracehouse.warehouse.load.new_dump import NewDump
 
 _NAME = "control"
 

@@ -9,12 +9,12 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ingest.manifest.models import Manifest
-from ingest.producers import COUNTER
-from ingest.schemas.dumps import COUNTERS
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.connection import registered
-from warehouse.load.appending import Appender
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.ingest.producers import COUNTER
+from tracehouse.ingest.schemas.dumps import COUNTERS
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.engine.connection import registered
+from tracehouse.warehouse.load.appending import Appender
 
 _MANIFEST_ROWS = (
     "DELETE FROM counters WHERE event_signature_id IS NULL AND dump_id IN (SELECT unnest(?))"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from ingest import DecodedBatch, stream_dump
-from ingest.dump import Companion
-from warehouse.load.content import Content, decode_content
-from warehouse.load.new_dump import NewDump
-from warehouse.programs.reader import Program, read_program
+from tracehouse.ingest.decode import DecodedBatch, stream_dump
+from tracehouse.ingest.dump import Companion
+from tracehouse.warehouse.load.content import Content, decode_content
+from tracehouse.warehouse.load.new_dump import NewDump
+from tracehouse.warehouse.programs.reader import Program, read_program
 
 
 class Decoder(Protocol):

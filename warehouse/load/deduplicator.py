@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from ingest.dump import Dump, HashedFile, Refusal
-from warehouse.load.batches import Batch, ManifestAndCompanions
-from warehouse.load.decoders import Decoder
-from warehouse.load.stored_dumps import StoredDumps
+from tracehouse.ingest.dump import Dump, HashedFile, Refusal
+from tracehouse.warehouse.load.batches import Batch, ManifestAndCompanions
+from tracehouse.warehouse.load.decoders import Decoder
+from tracehouse.warehouse.load.stored_dumps import StoredDumps
 
 
 class Deduplicator:

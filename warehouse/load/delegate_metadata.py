@@ -27,8 +27,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import entry_points
 
-from ingest.strict_json import unique_keys
-from warehouse.errors import QueryError
+from tracehouse.ingest.strict_json import unique_keys
+from tracehouse.warehouse.errors import QueryError
 
 GROUP = "tracehouse.delegate_metadata"
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import duckdb
 
-from warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.catalogue.sql_files import read_statement
 
 _HOUR_NS = 3_600e9  # the runs of very few dumps take longer in total
 _LAST_DUMP = "SELECT coalesce(max(dump_id), 0) FROM dumps"

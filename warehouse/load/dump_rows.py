@@ -8,26 +8,26 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from ingest.manifest.resolver import Manifest
-from ingest.schemas.dumps import DUMPS
-from ingest.tables.user_kinds import with_user_kinds
-from warehouse.archive.entries import Ids
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.build_order import update_build_order
-from warehouse.engine.connection import registered
-from warehouse.engine.stored_digests import refresh_digests
-from warehouse.errors import StoreError
-from warehouse.load.appending import Appender
-from warehouse.load.counters import insert_counters, insert_logged_counters
-from warehouse.load.doubts import last_dump
-from warehouse.load.ids import Builds, NamedIds
-from warehouse.load.logged_data import attach_buffers, insert_values, parse_metadata
-from warehouse.load.new_dump import NewDump
-from warehouse.load.signature_rows import SignatureRows
-from warehouse.programs.event_origins import trace_events
-from warehouse.programs.reader import Program, Programs
-from warehouse.statistics.arrays import Floats
-from warehouse.statistics.clock_steps import DELEGATE, RUNTIME
+from tracehouse.ingest.manifest.resolver import Manifest
+from tracehouse.ingest.schemas.dumps import DUMPS
+from tracehouse.ingest.tables.user_kinds import with_user_kinds
+from tracehouse.warehouse.archive.entries import Ids
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.engine.build_order import update_build_order
+from tracehouse.warehouse.engine.connection import registered
+from tracehouse.warehouse.engine.stored_digests import refresh_digests
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.load.appending import Appender
+from tracehouse.warehouse.load.counters import insert_counters, insert_logged_counters
+from tracehouse.warehouse.load.doubts import last_dump
+from tracehouse.warehouse.load.ids import Builds, NamedIds
+from tracehouse.warehouse.load.logged_data import attach_buffers, insert_values, parse_metadata
+from tracehouse.warehouse.load.new_dump import NewDump
+from tracehouse.warehouse.load.signature_rows import SignatureRows
+from tracehouse.warehouse.programs.event_origins import trace_events
+from tracehouse.warehouse.programs.reader import Program, Programs
+from tracehouse.warehouse.statistics.arrays import Floats
+from tracehouse.warehouse.statistics.clock_steps import DELEGATE, RUNTIME
 
 Facts = dict[str, Any]  # columns of dumps
 

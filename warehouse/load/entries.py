@@ -7,13 +7,21 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache
 
-from ingest.dump import Refusal
-from ingest.manifest.fields import FullShape
-from ingest.manifest.models import Manifest
-from warehouse.archive.entries import COMPANIONS, DEBUG_BUFFER, DUMP, ETRECORD, REFUSED, Entry, Ids
-from warehouse.archive.history import History
-from warehouse.load.dump_rows import Facts
-from warehouse.load.new_dump import NewDump
+from tracehouse.ingest.dump import Refusal
+from tracehouse.ingest.manifest.fields import FullShape
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.warehouse.archive.entries import (
+    COMPANIONS,
+    DEBUG_BUFFER,
+    DUMP,
+    ETRECORD,
+    REFUSED,
+    Entry,
+    Ids,
+)
+from tracehouse.warehouse.archive.history import History
+from tracehouse.warehouse.load.dump_rows import Facts
+from tracehouse.warehouse.load.new_dump import NewDump
 
 _KINDS = {"program": ETRECORD, "debug_buffer": DEBUG_BUFFER}
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ingest.dump import Refusal
-from ingest.errors import DumpError
-from ingest.file_magic import describe_bytes
-from ingest.manifest.fields import describe_differences
-from ingest.profiler_blob.blocks import HEADER, decode_profiler_blob
-from ingest.sources.file_names import UNPACKED
+from tracehouse.ingest.dump import Refusal
+from tracehouse.ingest.errors import DumpError
+from tracehouse.ingest.file_magic import describe_bytes
+from tracehouse.ingest.manifest.fields import describe_differences
+from tracehouse.ingest.profiler_blob.blocks import HEADER, decode_profiler_blob
+from tracehouse.ingest.sources.file_names import UNPACKED
 
 _NO_DUMP = "bad_identifier"  # neither an ETDump nor a profiler blob
 _SUFFIXES = tuple(f".prof{packing}" for packing in ("", *UNPACKED))

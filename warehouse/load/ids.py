@@ -8,10 +8,10 @@ from datetime import datetime
 
 import duckdb
 
-from ingest.manifest.resolver import Build, Device, Manifest, Model
-from ingest.schemas.attributes import dimension_columns
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.build_order import update_build_order
+from tracehouse.ingest.manifest.resolver import Build, Device, Manifest, Model
+from tracehouse.ingest.schemas.attributes import dimension_columns
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.engine.build_order import update_build_order
 
 
 class NamedIds:

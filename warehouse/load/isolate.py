@@ -19,8 +19,8 @@ from typing import TypeVar
 import duckdb
 import pyarrow as pa
 
-from ingest.errors import IngestError
-from warehouse.errors import WarehouseError
+from tracehouse.ingest.errors import IngestError
+from tracehouse.warehouse.errors import WarehouseError
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")

@@ -13,21 +13,21 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest import DecodedBatch
-from ingest.dump import NOW, Refusal
-from ingest.schemas.dumps import INGEST_ERRORS
-from warehouse.archive.archive import Archive
-from warehouse.archive.entries import DROPPED, SETTLED, Entry
-from warehouse.archive.history import History, recorded
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.connection import registered
-from warehouse.engine.failpoints import failpoint
-from warehouse.load.content import Content, number_dumps
-from warehouse.load.dump_rows import DumpRows
-from warehouse.load.entries import attachment_entries, dump_entries, refusal_entries
-from warehouse.load.logged_data import store_ahead, store_ahead_of_dumps
-from warehouse.load.new_dump import NewDump
-from warehouse.load.stored_events import summarise_stored
+from tracehouse.ingest.decode import DecodedBatch
+from tracehouse.ingest.dump import NOW, Refusal
+from tracehouse.ingest.schemas.dumps import INGEST_ERRORS
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.entries import DROPPED, SETTLED, Entry
+from tracehouse.warehouse.archive.history import History, recorded
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.engine.connection import registered
+from tracehouse.warehouse.engine.failpoints import failpoint
+from tracehouse.warehouse.load.content import Content, number_dumps
+from tracehouse.warehouse.load.dump_rows import DumpRows
+from tracehouse.warehouse.load.entries import attachment_entries, dump_entries, refusal_entries
+from tracehouse.warehouse.load.logged_data import store_ahead, store_ahead_of_dumps
+from tracehouse.warehouse.load.new_dump import NewDump
+from tracehouse.warehouse.load.stored_events import summarise_stored
 
 _CONFLICTS = "SELECT 1 FROM ingest_errors WHERE reason = 'conflict' LIMIT 1"
 

@@ -10,14 +10,14 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from ingest.debug_buffer import PART_BYTES, build_tensors
-from ingest.dump import HashedFile
-from ingest.schemas.dumps import DELEGATE_METADATA
-from ingest.schemas.tensors import SHA256, TENSORS
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.connection import insert_rows, registered
-from warehouse.load.appending import Appender
-from warehouse.load.delegate_metadata import metadata_json
+from tracehouse.ingest.debug_buffer import PART_BYTES, build_tensors
+from tracehouse.ingest.dump import HashedFile
+from tracehouse.ingest.schemas.dumps import DELEGATE_METADATA
+from tracehouse.ingest.schemas.tensors import SHA256, TENSORS
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.engine.connection import insert_rows, registered
+from tracehouse.warehouse.load.appending import Appender
+from tracehouse.warehouse.load.delegate_metadata import metadata_json
 
 Buffers = Mapping[int, HashedFile]
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from ingest import DecodedBatch
-from ingest.dump import Bytes
-from warehouse.children.messages import Tables
-from warehouse.load.content import Content
-from warehouse.statistics.rollups import Statistics
+from tracehouse.ingest.decode import DecodedBatch
+from tracehouse.ingest.dump import Bytes
+from tracehouse.warehouse.children.messages import Tables
+from tracehouse.warehouse.load.content import Content
+from tracehouse.warehouse.statistics.rollups import Statistics
 
 FILES = "files"  # a table of files whose bytes come with a request
 

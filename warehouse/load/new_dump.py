@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ingest.dump import NOW, HashedFile
-from ingest.manifest.models import Manifest
-from warehouse.archive.entries import Ids
+from tracehouse.ingest.dump import NOW, HashedFile
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.warehouse.archive.entries import Ids
 
 if TYPE_CHECKING:
-    from warehouse.programs.reader import Program
+    from tracehouse.warehouse.programs.reader import Program
 
 
 class NewDump(NamedTuple):

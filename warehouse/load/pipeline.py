@@ -16,19 +16,19 @@ from itertools import islice
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
-from ingest.dump import Dump
-from warehouse.archive.archive import Archive
-from warehouse.engine.long_values import LongValues, find_long_values
-from warehouse.load.appending import ROW_GROUP
-from warehouse.load.batches import Batch, plan_batches, size_of
-from warehouse.load.committer import Committer
-from warehouse.load.content import Content, decode_apart, read_dumps
-from warehouse.load.decoders import OWN_DECODER, Decoder
-from warehouse.load.deduplicator import Deduplicator
-from warehouse.load.doubts import last_dump, read_doubts
-from warehouse.load.interpreter import tuned_interpreter
-from warehouse.load.stored_dumps import StoredDumps
-from warehouse.load.summary import IngestProgress, IngestSummary
+from tracehouse.ingest.dump import Dump
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.engine.long_values import LongValues, find_long_values
+from tracehouse.warehouse.load.appending import ROW_GROUP
+from tracehouse.warehouse.load.batches import Batch, plan_batches, size_of
+from tracehouse.warehouse.load.committer import Committer
+from tracehouse.warehouse.load.content import Content, decode_apart, read_dumps
+from tracehouse.warehouse.load.decoders import OWN_DECODER, Decoder
+from tracehouse.warehouse.load.deduplicator import Deduplicator
+from tracehouse.warehouse.load.doubts import last_dump, read_doubts
+from tracehouse.warehouse.load.interpreter import tuned_interpreter
+from tracehouse.warehouse.load.stored_dumps import StoredDumps
+from tracehouse.warehouse.load.summary import IngestProgress, IngestSummary
 
 # With fewer events at a time, DuckDB's row groups would be so empty that it rewrites them when the
 # store closes (it looks for four in a row that fit into three), and the file twice as large.

@@ -6,7 +6,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from warehouse.engine.connection import insert_rows, registered
+from tracehouse.warehouse.engine.connection import insert_rows, registered
 
 _MOST_KNOWN = 1 << 17  # ids remembered per table
 

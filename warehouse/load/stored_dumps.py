@@ -9,8 +9,8 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from warehouse.engine.connection import open_cursor
-from warehouse.errors import StoreError
+from tracehouse.warehouse.engine.connection import open_cursor
+from tracehouse.warehouse.errors import StoreError
 
 _LETTERS = 16  # of a SHA-256 in hexadecimal: 64 bits
 _MOST_RECENT = 1 << 14  # dumps in a set, before they are merged into the sorted array

@@ -8,11 +8,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from ingest import DecodedBatch
-from ingest.batching import batches
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.statistics.arrays import Floats, Ints
-from warehouse.statistics.clock_steps import (
+from tracehouse.ingest.batching import batches
+from tracehouse.ingest.decode import DecodedBatch
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.statistics.arrays import Floats, Ints
+from tracehouse.warehouse.statistics.clock_steps import (
     CLOCKS,
     MOST_READINGS,
     TIMED_KINDS,
@@ -20,14 +20,20 @@ from warehouse.statistics.clock_steps import (
     estimate_steps,
     find_timers,
 )
-from warehouse.statistics.rollups import (
+from tracehouse.warehouse.statistics.rollups import (
     Statistics,
     clock_steps,
     group_events,
     is_long,
     summarise_events,
 )
-from warehouse.statistics.totals import CompleteRuns, EventSums, RunNumbers, RunParts, run_rows
+from tracehouse.warehouse.statistics.totals import (
+    CompleteRuns,
+    EventSums,
+    RunNumbers,
+    RunParts,
+    run_rows,
+)
 
 _MOST_EVENTS = 1 << 19  # read at a time, unless one signature has more
 

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
-from ingest.dump import Refusal
-from warehouse.engine.long_values import LongValues
+from tracehouse.ingest.dump import Refusal
+from tracehouse.warehouse.engine.long_values import LongValues
 
 
 class IngestProgress(NamedTuple):

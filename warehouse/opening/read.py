@@ -8,11 +8,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from warehouse.engine.connection import translated_errors
-from warehouse.engine.store_connections import StoreConnections
-from warehouse.engine.store_file import FILE_NAME, has_store_file
-from warehouse.engine.store_lock import StoreLock
-from warehouse.errors import (
+from tracehouse.warehouse.engine.connection import translated_errors
+from tracehouse.warehouse.engine.store_connections import StoreConnections
+from tracehouse.warehouse.engine.store_file import FILE_NAME, has_store_file
+from tracehouse.warehouse.engine.store_lock import StoreLock
+from tracehouse.warehouse.errors import (
     DamagedStoreError,
     OldStoreError,
     StoreError,
@@ -20,7 +20,12 @@ from warehouse.errors import (
     WriterWaitingError,
     explain_failure,
 )
-from warehouse.opening.snapshots import HeldSnapshot, Snapshot, find_snapshots, hold_newest
+from tracehouse.warehouse.opening.snapshots import (
+    HeldSnapshot,
+    Snapshot,
+    find_snapshots,
+    hold_newest,
+)
 
 PATIENCE = 2.0  # seconds to give a waiting writer priority if there is no snapshot
 _NO_SNAPSHOT = "there is no snapshot to read meanwhile ('tracehouse snapshot' creates one); "
@@ -67,7 +72,9 @@ def store_exists(store: Path) -> bool:
             return True
     except OSError as error:
         raise StoreError(str(store), f"cannot be read: {explain_failure(error)}") from error
-    from warehouse.archive.archive import Archive  # slow import, which queries do not need
+    from tracehouse.warehouse.archive.archive import (
+        Archive,  # slow import, which queries do not need
+    )
 
     if Archive(store).segments():
         raise DamagedStoreError(str(store), f"{FILE_NAME} is gone")

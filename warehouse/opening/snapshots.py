@@ -16,12 +16,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from ingest.durable import lock, sync_path, try_lock
-from warehouse.engine.failpoints import failpoint
-from warehouse.engine.seal import seal_file, seal_of
-from warehouse.engine.store_file import SNAPSHOT_FOLDER, check_room
-from warehouse.engine.writer import Writer
-from warehouse.errors import StoreError, explain_failure, write_errors
+from tracehouse.ingest.durable import lock, sync_path, try_lock
+from tracehouse.warehouse.engine.failpoints import failpoint
+from tracehouse.warehouse.engine.seal import seal_file, seal_of
+from tracehouse.warehouse.engine.store_file import SNAPSHOT_FOLDER, check_room
+from tracehouse.warehouse.engine.writer import Writer
+from tracehouse.warehouse.errors import StoreError, explain_failure, write_errors
 
 KEPT = 3  # newest snapshots, unless a setting says otherwise
 PAUSE = 60.0  # seconds from one snapshot to the next in a long ingest

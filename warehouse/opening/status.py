@@ -9,18 +9,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from warehouse.archive.archive import Archive
-from warehouse.archive.history import find_unindexed
-from warehouse.catalogue.answers import answer_query
-from warehouse.catalogue.queries import find_query
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.connection import reading, translated_errors
-from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER, log_of
-from warehouse.errors import StoreError, StoreLockedError
-from warehouse.opening.read import OpenedStore, open_live, open_snapshot, store_exists
-from warehouse.opening.snapshots import find_snapshots
-from warehouse.queryable import Queryable
-from warehouse.upkeep.compact import is_compaction_wanted
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.history import find_unindexed
+from tracehouse.warehouse.catalogue.answers import answer_query
+from tracehouse.warehouse.catalogue.queries import find_query
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.engine.connection import reading, translated_errors
+from tracehouse.warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER, log_of
+from tracehouse.warehouse.errors import StoreError, StoreLockedError
+from tracehouse.warehouse.opening.read import OpenedStore, open_live, open_snapshot, store_exists
+from tracehouse.warehouse.opening.snapshots import find_snapshots
+from tracehouse.warehouse.queryable import Queryable
+from tracehouse.warehouse.upkeep.compact import is_compaction_wanted
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,28 +10,33 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from ingest.durable import sync_path
-from warehouse.archive.archive import Archive
-from warehouse.archive.history import find_unindexed, unfile_missing
-from warehouse.archive.rewriting import clear_leftovers
-from warehouse.engine.store_connections import StoreConnections
-from warehouse.engine.store_file import FILE_NAME, clear_unfinished, make_folder, sync_names
-from warehouse.engine.store_lock import StoreLock
-from warehouse.engine.writer import Writer
-from warehouse.errors import StoreError
-from warehouse.opening import snapshots
-from warehouse.opening.read import (
+from tracehouse.ingest.durable import sync_path
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.history import find_unindexed, unfile_missing
+from tracehouse.warehouse.archive.rewriting import clear_leftovers
+from tracehouse.warehouse.engine.store_connections import StoreConnections
+from tracehouse.warehouse.engine.store_file import (
+    FILE_NAME,
+    clear_unfinished,
+    make_folder,
+    sync_names,
+)
+from tracehouse.warehouse.engine.store_lock import StoreLock
+from tracehouse.warehouse.engine.writer import Writer
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.opening import snapshots
+from tracehouse.warehouse.opening.read import (
     NO_STORE,
     OpenedStore,
     errors_while_open,
     snapshot_hint,
     store_exists,
 )
-from warehouse.opening.snapshots import Publisher, publish_snapshot
-from warehouse.upkeep.forget import erase_forgotten, is_unerased
+from tracehouse.warehouse.opening.snapshots import Publisher, publish_snapshot
+from tracehouse.warehouse.upkeep.forget import erase_forgotten, is_unerased
 
 if TYPE_CHECKING:
-    from warehouse.load.summary import IngestProgress
+    from tracehouse.warehouse.load.summary import IngestProgress
 
 
 def open_to_write(
@@ -79,7 +84,7 @@ def catch_up(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
     unfile_missing(connection, archive)
     segments = find_unindexed(connection, archive)
     if segments:
-        from warehouse.upkeep.replay import replay  # slow import
+        from tracehouse.warehouse.upkeep.replay import replay  # slow import
 
         sync_path(archive.folder)  # the writer of a segment may have ended before its name was safe
         replay(connection, archive, segments)

@@ -30,19 +30,19 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ingest.allowance import Allowance, AllowanceError
-from ingest.etrecord.names import EDGE_PROGRAM
-from warehouse.errors import QueryError, suggest
-from warehouse.programs.method_origins import (
+from tracehouse.ingest.allowance import Allowance, AllowanceError
+from tracehouse.ingest.etrecord.names import EDGE_PROGRAM
+from tracehouse.warehouse.errors import QueryError, suggest
+from tracehouse.warehouse.programs.method_origins import (
     OWN_INSTRUCTION,
     CorrelationCache,
     MethodOrigins,
     is_majority,
 )
-from warehouse.programs.origins import Handles, Hierarchy, Origin, Place, as_list
+from tracehouse.warehouse.programs.origins import Handles, Hierarchy, Origin, Place, as_list
 
 if TYPE_CHECKING:
-    from ingest.etrecord.record import EtRecord
+    from tracehouse.ingest.etrecord.record import EtRecord
 
 __all__ = ["BlockOrigin", "Correlation", "Handles", "Hierarchy", "Origin", "Place", "as_list"]
 

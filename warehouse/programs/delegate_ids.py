@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from ingest.allowance import Allowance
-from warehouse.programs.origins import Handles, as_list
+from tracehouse.ingest.allowance import Allowance
+from tracehouse.warehouse.programs.origins import Handles, as_list
 
 HANDLE_BYTES = 8
 

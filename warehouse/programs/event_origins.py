@@ -12,10 +12,10 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from ingest.schemas.dumps import STORED
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.connection import insert_rows, registered
-from warehouse.programs.correlation import (
+from tracehouse.ingest.schemas.dumps import STORED
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.engine.connection import insert_rows, registered
+from tracehouse.warehouse.programs.correlation import (
     BlockOrigin,
     Correlation,
     Handles,
@@ -24,11 +24,11 @@ from warehouse.programs.correlation import (
     Place,
     as_list,
 )
-from warehouse.programs.event_modules import modules_of_events
-from warehouse.programs.origins import is_in_program
+from tracehouse.warehouse.programs.event_modules import modules_of_events
+from tracehouse.warehouse.programs.origins import is_in_program
 
 if TYPE_CHECKING:
-    from ingest.etrecord.record import EtRecord
+    from tracehouse.ingest.etrecord.record import EtRecord
 
 _ROWS_AT_ONCE = 10_000
 _VALUES_AT_ONCE = 500_000

@@ -11,11 +11,11 @@ from typing import Any
 
 import duckdb
 
-from ingest.etrecord.names import EDGE_PROGRAM, EXPORTED_PROGRAM
-from ingest.sources.paths import Source, read_source
-from ingest.sources.places import parse_source
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.errors import QueryError, suggest
+from tracehouse.ingest.etrecord.names import EDGE_PROGRAM, EXPORTED_PROGRAM
+from tracehouse.ingest.sources.paths import Source, read_source
+from tracehouse.ingest.sources.places import parse_source
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.errors import QueryError, suggest
 
 _BY_ID = "SELECT source, sha256 FROM etrecords WHERE etrecord_id = ?"
 METHOD = "forward"  # if a graph's name has no method

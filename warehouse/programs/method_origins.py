@@ -10,21 +10,21 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ingest.allowance import Allowance
-from ingest.errors import EtRecordError
-from ingest.signatures import KERNEL, event_kind
-from warehouse.programs.delegate_ids import HANDLE_BYTES, DelegateIds
-from warehouse.programs.operator_names import (
+from tracehouse.ingest.allowance import Allowance
+from tracehouse.ingest.errors import EtRecordError
+from tracehouse.ingest.signatures import KERNEL, event_kind
+from tracehouse.warehouse.programs.delegate_ids import HANDLE_BYTES, DelegateIds
+from tracehouse.warehouse.programs.operator_names import (
     UnmatchedCounts,
     count_unmatched,
     operator_of_kernel,
     operator_of_target,
 )
-from warehouse.programs.origins import Handles, Origin, Place, as_list
+from tracehouse.warehouse.programs.origins import Handles, Origin, Place, as_list
 
 if TYPE_CHECKING:
-    from ingest.etrecord.graphs import Graph, GraphNode
-    from ingest.etrecord.record import EtRecord
+    from tracehouse.ingest.etrecord.graphs import Graph, GraphNode
+    from tracehouse.ingest.etrecord.record import EtRecord
 
 OWN_INSTRUCTION = (KERNEL, "delegate_call", "delegate_op")  # kinds with their own handle
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from ingest.dump import Companion
-from ingest.errors import IngestError
-from ingest.etrecord.record import decode_etrecord
-from ingest.etrecord.tables import build_etrecord_tables, etrecord_id
-from warehouse.engine.connection import insert_rows
-from warehouse.programs.event_origins import trace_program
+from tracehouse.ingest.dump import Companion
+from tracehouse.ingest.errors import IngestError
+from tracehouse.ingest.etrecord.record import decode_etrecord
+from tracehouse.ingest.etrecord.tables import build_etrecord_tables, etrecord_id
+from tracehouse.warehouse.engine.connection import insert_rows
+from tracehouse.warehouse.programs.event_origins import trace_program
 
 _PROGRAMS_KEPT = 8
 _BYTES_KEPT = 256 << 20  # of the cached ETRecords' tables

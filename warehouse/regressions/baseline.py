@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from warehouse.regressions.history import Cells
-from warehouse.regressions.states import (
+from tracehouse.warehouse.regressions.history import Cells
+from tracehouse.warehouse.regressions.states import (
     StateCells,
     find_reaction,
     find_state_error,
     find_steadiness,
     row_mean,
 )
-from warehouse.statistics.arrays import Floats, Ints, Mask
-from warehouse.statistics.two_samples import row_median
+from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
+from tracehouse.warehouse.statistics.two_samples import row_median
 
 _QUIETER = (
     0.8  # residual values decide if their spread between builds is below this share of the raw one

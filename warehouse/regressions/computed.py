@@ -10,20 +10,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warehouse.catalogue.header import Names
-from warehouse.catalogue.name_filters import resolve_names
-from warehouse.catalogue.parameters import bind_parameters
-from warehouse.catalogue.queries import Query
-from warehouse.errors import ParameterError
-from warehouse.queryable import Streamable
-from warehouse.regressions.fleet import MinChange
-from warehouse.regressions.judging import Judge, judge_here, list_heads
-from warehouse.regressions.level_changes import LevelChange, compare_builds
-from warehouse.regressions.nightly import MIN_CHANGE, Rules, Status
-from warehouse.regressions.parts import PartResult, Selection
-from warehouse.regressions.series_values import COUNTED, RATES
-from warehouse.regressions.two_builds import JudgeParts, answer_pair
-from warehouse.statistics.arrays import Floats
+from tracehouse.warehouse.catalogue.header import Names
+from tracehouse.warehouse.catalogue.name_filters import resolve_names
+from tracehouse.warehouse.catalogue.parameters import bind_parameters
+from tracehouse.warehouse.catalogue.queries import Query
+from tracehouse.warehouse.errors import ParameterError
+from tracehouse.warehouse.queryable import Streamable
+from tracehouse.warehouse.regressions.fleet import MinChange
+from tracehouse.warehouse.regressions.judging import Judge, judge_here, list_heads
+from tracehouse.warehouse.regressions.level_changes import LevelChange, compare_builds
+from tracehouse.warehouse.regressions.nightly import MIN_CHANGE, Rules, Status
+from tracehouse.warehouse.regressions.parts import PartResult, Selection
+from tracehouse.warehouse.regressions.series_values import COUNTED, RATES
+from tracehouse.warehouse.regressions.two_builds import JudgeParts, answer_pair
+from tracehouse.warehouse.statistics.arrays import Floats
 
 _CHANGES = "change_points"
 _KEYS = ("device", "pool", "model", "backend", "run", "event_name", "delegate_id", "ordinal")

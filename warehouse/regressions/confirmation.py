@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warehouse.regressions.errors import MOST_NIGHTS_TOGETHER
-from warehouse.regressions.history import SeriesHistory
-from warehouse.regressions.level_changes import LevelChange, compare_builds
-from warehouse.regressions.nightly import HALF, Rules
-from warehouse.regressions.states import StateCells, find_state_error
-from warehouse.statistics.arrays import Floats, Ints, Mask
-from warehouse.statistics.device_states import NO_KERNEL
-from warehouse.statistics.rounding import log_change
+from tracehouse.warehouse.regressions.errors import MOST_NIGHTS_TOGETHER
+from tracehouse.warehouse.regressions.history import SeriesHistory
+from tracehouse.warehouse.regressions.level_changes import LevelChange, compare_builds
+from tracehouse.warehouse.regressions.nightly import HALF, Rules
+from tracehouse.warehouse.regressions.states import StateCells, find_state_error
+from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
+from tracehouse.warehouse.statistics.device_states import NO_KERNEL
+from tracehouse.warehouse.statistics.rounding import log_change
 
 
 class Answer(enum.Enum):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from warehouse.regressions.baseline import Base
-from warehouse.statistics.arrays import Floats, Ints
-from warehouse.statistics.device_states import LEAST_SPREAD
-from warehouse.statistics.runs import places_in_runs
-from warehouse.statistics.two_samples import row_median
+from tracehouse.warehouse.regressions.baseline import Base
+from tracehouse.warehouse.statistics.arrays import Floats, Ints
+from tracehouse.warehouse.statistics.device_states import LEAST_SPREAD
+from tracehouse.warehouse.statistics.runs import places_in_runs
+from tracehouse.warehouse.statistics.two_samples import row_median
 
 MOST_NIGHTS_TOGETHER = 3
 ERROR_NIGHTS = 32  # nights before a build whose errors count

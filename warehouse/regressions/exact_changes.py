@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warehouse.regressions.groups import ChangeGroup, hash_id, number_repeated_ids
-from warehouse.regressions.level_changes import LevelChange
-from warehouse.regressions.series_values import number_rows
+from tracehouse.warehouse.regressions.groups import ChangeGroup, hash_id, number_repeated_ids
+from tracehouse.warehouse.regressions.level_changes import LevelChange
+from tracehouse.warehouse.regressions.series_values import number_rows
 
 MEMORY = "allocated_bytes"
 _SHARE = "delegated_share"

@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warehouse.regressions.history import Series, SeriesHistory, lay_out
-from warehouse.regressions.partners import cancel_partners
-from warehouse.regressions.pools import add_pools
-from warehouse.regressions.series_values import (
+from tracehouse.warehouse.regressions.history import Series, SeriesHistory, lay_out
+from tracehouse.warehouse.regressions.partners import cancel_partners
+from tracehouse.warehouse.regressions.pools import add_pools
+from tracehouse.warehouse.regressions.series_values import (
     CONTAINERS,
     MEASURES,
     PLACE,
@@ -33,9 +33,9 @@ from warehouse.regressions.series_values import (
     number_rows,
     number_series,
 )
-from warehouse.statistics.arrays import Floats, Ints, Mask
-from warehouse.statistics.device_states import DELEGATE, KERNELS, NO_KERNEL, NO_UNIT
-from warehouse.statistics.runs import rank_in_groups
+from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
+from tracehouse.warehouse.statistics.device_states import DELEGATE, KERNELS, NO_KERNEL, NO_UNIT
+from tracehouse.warehouse.statistics.runs import rank_in_groups
 
 
 class FleetNight(NamedTuple):

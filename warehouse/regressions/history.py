@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warehouse.statistics.arrays import Floats, Ints, Mask
-from warehouse.statistics.device_states import MAD_TO_SD
-from warehouse.statistics.runs import order_in_runs, places_in_runs
-from warehouse.statistics.two_samples import LEAST_GAP
+from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
+from tracehouse.warehouse.statistics.device_states import MAD_TO_SD
+from tracehouse.warehouse.statistics.runs import order_in_runs, places_in_runs
+from tracehouse.warehouse.statistics.two_samples import LEAST_GAP
 
 
 class Series(NamedTuple):

@@ -11,13 +11,20 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
-from warehouse.catalogue.queries import expand_statement
-from warehouse.queryable import Queryable, Streamable
-from warehouse.regressions.fleet import MinChange, order_nights
-from warehouse.regressions.nightly import Rules
-from warehouse.regressions.parts import ALL_PARTS, PART, PartResult, Selection, View, judge_part
-from warehouse.regressions.series_values import encode_texts, list_recordings
-from warehouse.statistics.arrays import Ints
+from tracehouse.warehouse.catalogue.queries import expand_statement
+from tracehouse.warehouse.queryable import Queryable, Streamable
+from tracehouse.warehouse.regressions.fleet import MinChange, order_nights
+from tracehouse.warehouse.regressions.nightly import Rules
+from tracehouse.warehouse.regressions.parts import (
+    ALL_PARTS,
+    PART,
+    PartResult,
+    Selection,
+    View,
+    judge_part,
+)
+from tracehouse.warehouse.regressions.series_values import encode_texts, list_recordings
+from tracehouse.warehouse.statistics.arrays import Ints
 
 VALUES_AT_ONCE = 500_000  # about 300 MB while they are judged
 _MOST_FILES = 128

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from warehouse.regressions.history import SeriesHistory, gather_values
-from warehouse.statistics.arrays import Floats, Ints
-from warehouse.statistics.two_samples import SampleComparison, compare_samples
+from tracehouse.warehouse.regressions.history import SeriesHistory, gather_values
+from tracehouse.warehouse.statistics.arrays import Floats, Ints
+from tracehouse.warehouse.statistics.two_samples import SampleComparison, compare_samples
 
 
 @dataclass(eq=False)

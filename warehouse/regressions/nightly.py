@@ -18,14 +18,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warehouse.regressions.baseline import Base
-from warehouse.regressions.history import Cells, SeriesHistory, gather_values
-from warehouse.statistics.arrays import Floats, Ints, Mask
-from warehouse.statistics.device_states import NO_KERNEL
-from warehouse.statistics.rounding import log_change
-from warehouse.statistics.runs import find_starts, places_in_runs
-from warehouse.statistics.sample_sizes import LEAST_DUMPS
-from warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p
+from tracehouse.warehouse.regressions.baseline import Base
+from tracehouse.warehouse.regressions.history import Cells, SeriesHistory, gather_values
+from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
+from tracehouse.warehouse.statistics.device_states import NO_KERNEL
+from tracehouse.warehouse.statistics.rounding import log_change
+from tracehouse.warehouse.statistics.runs import find_starts, places_in_runs
+from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
+from tracehouse.warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p
 
 HALF = 0.5  # share of a change below which a night is nearer to the old level
 _WATCHED = 0.7  # of the smallest relevant change: less is neither tested nor watched

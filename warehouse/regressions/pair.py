@@ -8,14 +8,35 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from warehouse.regressions.pair_dumps import DEVICE_MODEL, PairDumps
-from warehouse.regressions.pair_explanations import explain_changes
-from warehouse.regressions.pair_figures import POOL, PairFigures, compare_series, pool_devices
-from warehouse.regressions.pair_groups import MODULE, Modules, name_modules, sum_modules, sum_types
-from warehouse.regressions.pair_series import METHOD, PairSeries, join_series, lay_out_pair
-from warehouse.regressions.pair_verdicts import CHANGES, Limits, PairJudgement, judge_series
-from warehouse.regressions.series_values import group_rows
-from warehouse.statistics.arrays import Floats, Mask
+from tracehouse.warehouse.regressions.pair_dumps import DEVICE_MODEL, PairDumps
+from tracehouse.warehouse.regressions.pair_explanations import explain_changes
+from tracehouse.warehouse.regressions.pair_figures import (
+    POOL,
+    PairFigures,
+    compare_series,
+    pool_devices,
+)
+from tracehouse.warehouse.regressions.pair_groups import (
+    MODULE,
+    Modules,
+    name_modules,
+    sum_modules,
+    sum_types,
+)
+from tracehouse.warehouse.regressions.pair_series import (
+    METHOD,
+    PairSeries,
+    join_series,
+    lay_out_pair,
+)
+from tracehouse.warehouse.regressions.pair_verdicts import (
+    CHANGES,
+    Limits,
+    PairJudgement,
+    judge_series,
+)
+from tracehouse.warehouse.regressions.series_values import group_rows
+from tracehouse.warehouse.statistics.arrays import Floats, Mask
 
 _OPERATOR = ("model", "backend", "run", "event_name", "delegate_id", "ordinal")
 ORDER = ("level", "device", "pool", *_OPERATOR)

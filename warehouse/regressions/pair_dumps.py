@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warehouse.regressions.series_values import group_rows
-from warehouse.statistics.arrays import Floats, Ints, Mask
-from warehouse.statistics.runs import list_alike
+from tracehouse.warehouse.regressions.series_values import group_rows
+from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
+from tracehouse.warehouse.statistics.runs import list_alike
 
 DEVICE_MODEL = ("device", "model", "backend")
 NO_PAIR = NO_RECORD = -1

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warehouse.regressions.pair_figures import PairFigures
-from warehouse.regressions.pair_series import PairSeries
-from warehouse.regressions.pair_verdicts import PairJudgement
-from warehouse.regressions.verdicts import SeriesVerdict
-from warehouse.statistics.arrays import Floats
+from tracehouse.warehouse.regressions.pair_figures import PairFigures
+from tracehouse.warehouse.regressions.pair_series import PairSeries
+from tracehouse.warehouse.regressions.pair_verdicts import PairJudgement
+from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.statistics.arrays import Floats
 
 _PARTS = {"method": ("kernel", "delegate_call"), "delegate_call": ("delegate_op",)}  # by kind
 _MOST_NAMED = 3

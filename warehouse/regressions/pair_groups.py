@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warehouse.regressions.pair_dumps import NO_RECORD, PairDumps
-from warehouse.regressions.pair_series import METHOD, PairSeries, PairValues, greatest
-from warehouse.regressions.series_values import group_rows
-from warehouse.statistics.arrays import Floats, Ints
-from warehouse.statistics.runs import find_starts, places_in_runs
+from tracehouse.warehouse.regressions.pair_dumps import NO_RECORD, PairDumps
+from tracehouse.warehouse.regressions.pair_series import METHOD, PairSeries, PairValues, greatest
+from tracehouse.warehouse.regressions.series_values import group_rows
+from tracehouse.warehouse.statistics.arrays import Floats, Ints
+from tracehouse.warehouse.statistics.runs import find_starts, places_in_runs
 
 OPERATOR_TYPE, MODULE = "operator_type", "module"
 _TYPED = ("kernel", "delegate_op")  # kinds whose operators have types

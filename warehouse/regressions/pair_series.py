@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warehouse.regressions.pair_dumps import DEVICE_MODEL, PairDumps
-from warehouse.regressions.partners import cancel_partners
-from warehouse.regressions.series_values import (
+from tracehouse.warehouse.regressions.pair_dumps import DEVICE_MODEL, PairDumps
+from tracehouse.warehouse.regressions.partners import cancel_partners
+from tracehouse.warehouse.regressions.series_values import (
     KEY,
     decode_texts,
     encode_texts,
@@ -24,8 +24,8 @@ from warehouse.regressions.series_values import (
     group_rows,
     number_rows,
 )
-from warehouse.statistics.arrays import Floats, Ints, Mask
-from warehouse.statistics.device_states import (
+from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
+from tracehouse.warehouse.statistics.device_states import (
     DELEGATE,
     KERNELS,
     NO_KERNEL,

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warehouse.regressions.series_values import KEY, number_rows
-from warehouse.statistics.arrays import Floats, Ints
-from warehouse.statistics.device_states import group_median
+from tracehouse.warehouse.regressions.series_values import KEY, number_rows
+from tracehouse.warehouse.statistics.arrays import Floats, Ints
+from tracehouse.warehouse.statistics.device_states import group_median
 
 _AVERAGES_AT_ONCE = 4_000_000
 

@@ -13,21 +13,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warehouse.regressions.fleet import Fleet, FleetNight, MinChange, build_fleet
-from warehouse.regressions.history import Cells, Series, SeriesHistory
-from warehouse.regressions.level_changes import LevelChange
-from warehouse.regressions.nightly import Rules
-from warehouse.regressions.pool_changes import spread_to_devices
-from warehouse.regressions.pools import NO_POOL
-from warehouse.regressions.replay import Replay, replay
-from warehouse.regressions.series_values import (
+from tracehouse.warehouse.regressions.fleet import Fleet, FleetNight, MinChange, build_fleet
+from tracehouse.warehouse.regressions.history import Cells, Series, SeriesHistory
+from tracehouse.warehouse.regressions.level_changes import LevelChange
+from tracehouse.warehouse.regressions.nightly import Rules
+from tracehouse.warehouse.regressions.pool_changes import spread_to_devices
+from tracehouse.warehouse.regressions.pools import NO_POOL
+from tracehouse.warehouse.regressions.replay import Replay, replay
+from tracehouse.warehouse.regressions.series_values import (
     CONTAINERS,
     gather_recordings,
     number_families,
     number_rows,
 )
-from warehouse.statistics.arrays import Ints
-from warehouse.statistics.runs import places_in_runs
+from tracehouse.warehouse.statistics.arrays import Ints
+from tracehouse.warehouse.statistics.runs import places_in_runs
 
 View = TypeVar("View")  # what is made of a part where it is judged
 

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warehouse.regressions.groups import NEIGHBOURS
-from warehouse.regressions.level_changes import LevelChange
-from warehouse.regressions.nightly import HALF
-from warehouse.regressions.replay import Replay
-from warehouse.statistics.arrays import Floats, Ints
+from tracehouse.warehouse.regressions.groups import NEIGHBOURS
+from tracehouse.warehouse.regressions.level_changes import LevelChange
+from tracehouse.warehouse.regressions.nightly import HALF
+from tracehouse.warehouse.regressions.replay import Replay
+from tracehouse.warehouse.statistics.arrays import Floats, Ints
 
 _CLEARLY = 9.0  # as of three standard errors: what moves the beginning of a pool's change
 _LEAST_SQUARES = 1e-8  # of the nights of a device, which may be equal

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warehouse.regressions.series_values import FAMILY, KEY, SeriesValues, number_rows
-from warehouse.statistics.arrays import Floats, Ints
-from warehouse.statistics.device_states import NO_KERNEL
-from warehouse.statistics.runs import find_starts, rank_in_groups
-from warehouse.statistics.two_samples import row_median
+from tracehouse.warehouse.regressions.series_values import FAMILY, KEY, SeriesValues, number_rows
+from tracehouse.warehouse.statistics.arrays import Floats, Ints
+from tracehouse.warehouse.statistics.device_states import NO_KERNEL
+from tracehouse.warehouse.statistics.runs import find_starts, rank_in_groups
+from tracehouse.warehouse.statistics.two_samples import row_median
 
 NO_POOL = -1
 _LEAST_DEVICES = 5  # in a pool: the number of values that a head needs

@@ -16,12 +16,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warehouse.regressions.baseline import Base, Bases
-from warehouse.regressions.confirmation import Answer, check_nights
-from warehouse.regressions.errors import Errors
-from warehouse.regressions.history import Cells, SeriesHistory, summarise_cells
-from warehouse.regressions.level_changes import LevelChange, compare_builds, share_of_change
-from warehouse.regressions.nightly import (
+from tracehouse.warehouse.regressions.baseline import Base, Bases
+from tracehouse.warehouse.regressions.confirmation import Answer, check_nights
+from tracehouse.warehouse.regressions.errors import Errors
+from tracehouse.warehouse.regressions.history import Cells, SeriesHistory, summarise_cells
+from tracehouse.warehouse.regressions.level_changes import (
+    LevelChange,
+    compare_builds,
+    share_of_change,
+)
+from tracehouse.warehouse.regressions.nightly import (
     HALF,
     NightResult,
     Rules,
@@ -30,9 +34,9 @@ from warehouse.regressions.nightly import (
     compare_night,
     judge_night,
 )
-from warehouse.regressions.states import StateCells, find_unrest, summarise_states
-from warehouse.statistics.arrays import Floats, Ints, Mask
-from warehouse.statistics.device_states import (
+from tracehouse.warehouse.regressions.states import StateCells, find_unrest, summarise_states
+from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
+from tracehouse.warehouse.statistics.device_states import (
     NO_UNIT,
     NightValues,
     Operators,

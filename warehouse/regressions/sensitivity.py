@@ -6,10 +6,10 @@ from statistics import NormalDist
 
 import numpy as np
 
-from warehouse.regressions.history import SeriesHistory
-from warehouse.regressions.nightly import Rules, Status
-from warehouse.regressions.replay import Replay
-from warehouse.statistics.arrays import Floats, Ints
+from tracehouse.warehouse.regressions.history import SeriesHistory
+from tracehouse.warehouse.regressions.nightly import Rules, Status
+from tracehouse.warehouse.regressions.replay import Replay
+from tracehouse.warehouse.statistics.arrays import Floats, Ints
 
 _RANK_EFFICIENCY = 1.05  # ratio of the standard errors of a Mann-Whitney test and a t test
 

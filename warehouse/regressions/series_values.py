@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warehouse.statistics.arrays import Floats, Ints, Mask
-from warehouse.statistics.runs import order_in_runs
+from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
+from tracehouse.warehouse.statistics.runs import order_in_runs
 
 FAMILY = ("device", "pool", "model", "backend", "unit")
 OPERATOR = ("run", "event_name", "delegate_id", "ordinal", "kind", "op_type")

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warehouse.statistics.arrays import Floats, Ints, Mask
-from warehouse.statistics.device_states import (
+from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
+from tracehouse.warehouse.statistics.device_states import (
     KERNELS,
     LEAST_SPREAD,
     MAD_TO_SD,
@@ -20,7 +20,7 @@ from warehouse.statistics.device_states import (
     NightValues,
     group_median,
 )
-from warehouse.statistics.runs import find_starts
+from tracehouse.warehouse.statistics.runs import find_starts
 
 _UNKNOWN_STATE = 0.04  # assumed difference of a night's states where all operators react alike
 _REACTIONS = (0.1, 4.0)  # limits

@@ -12,14 +12,14 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warehouse.catalogue.parameters import bind_parameters
-from warehouse.catalogue.queries import Query, find_query
-from warehouse.queryable import Streamable
-from warehouse.regressions.judging import VALUES_AT_ONCE, ValueFiles, count_files
-from warehouse.regressions.pair import ORDER, TwoBuilds, judge_pair
-from warehouse.regressions.pair_dumps import describe_dumps
-from warehouse.regressions.pair_groups import read_modules
-from warehouse.regressions.pair_verdicts import Limits
+from tracehouse.warehouse.catalogue.parameters import bind_parameters
+from tracehouse.warehouse.catalogue.queries import Query, find_query
+from tracehouse.warehouse.queryable import Streamable
+from tracehouse.warehouse.regressions.judging import VALUES_AT_ONCE, ValueFiles, count_files
+from tracehouse.warehouse.regressions.pair import ORDER, TwoBuilds, judge_pair
+from tracehouse.warehouse.regressions.pair_dumps import describe_dumps
+from tracehouse.warehouse.regressions.pair_groups import read_modules
+from tracehouse.warehouse.regressions.pair_verdicts import Limits
 
 COMPARISON, DELTAS = "comparison", "regression_deltas"
 _OPERATORS = ("method", "delegate", "operator")  # levels of rows of `regression_deltas`

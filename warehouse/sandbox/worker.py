@@ -19,15 +19,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from warehouse.catalogue.views import load_views
-from warehouse.children.limits import count_data, disable_core_dumps, limit_data, tie_to_owner
-from warehouse.children.messages import GONE, Message, receive, requests, send
-from warehouse.engine.aligned_operators import load_modules
-from warehouse.engine.connection import translated_errors
-from warehouse.engine.statements import streamed_answer
-from warehouse.engine.store_connections import StoreConnections
-from warehouse.errors import StatementError, StoreError
-from warehouse.sandbox.bounds import Bounds
+from tracehouse.warehouse.catalogue.views import load_views
+from tracehouse.warehouse.children.limits import (
+    count_data,
+    disable_core_dumps,
+    limit_data,
+    tie_to_owner,
+)
+from tracehouse.warehouse.children.messages import GONE, Message, receive, requests, send
+from tracehouse.warehouse.engine.aligned_operators import load_modules
+from tracehouse.warehouse.engine.connection import translated_errors
+from tracehouse.warehouse.engine.statements import streamed_answer
+from tracehouse.warehouse.engine.store_connections import StoreConnections
+from tracehouse.warehouse.errors import StatementError, StoreError
+from tracehouse.warehouse.sandbox.bounds import Bounds
 
 _NICENESS = 10  # uploads have priority
 _OWN_SHARE = 0.75  # of the memory: DuckDB's limit, which does not count texts and lists

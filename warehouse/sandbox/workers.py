@@ -19,11 +19,11 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from warehouse.children.messages import Message, receive, receive_bytes, send
-from warehouse.children.process import ChildProcess
-from warehouse.errors import CostlyStatementError, StatementError, StoreError
-from warehouse.opening.snapshots import HeldSnapshot, hold_newest
-from warehouse.sandbox.bounds import MOST_TEXT_BYTES, Bounds, SnapshotAnswer
+from tracehouse.warehouse.children.messages import Message, receive, receive_bytes, send
+from tracehouse.warehouse.children.process import ChildProcess
+from tracehouse.warehouse.errors import CostlyStatementError, StatementError, StoreError
+from tracehouse.warehouse.opening.snapshots import HeldSnapshot, hold_newest
+from tracehouse.warehouse.sandbox.bounds import MOST_TEXT_BYTES, Bounds, SnapshotAnswer
 
 # Arrow's own allocator would reserve a GiB of addresses, which counts as memory.
 _ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"}
@@ -279,7 +279,7 @@ def _start_process(bounds: Bounds) -> ChildProcess:
     """
     try:
         return ChildProcess(
-            "warehouse.sandbox.worker",
+            "tracehouse.warehouse.sandbox.worker",
             json.dumps(bounds),
             environment=_ENVIRONMENT,
             stderr=subprocess.DEVNULL,

@@ -8,20 +8,20 @@ from contextlib import closing, contextmanager
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from warehouse.catalogue.answers import resolve_parameters
-from warehouse.catalogue.ctes import count_uses, split_ctes
-from warehouse.catalogue.queries import Query, find_query
-from warehouse.engine.aligned_operators import VIEW, Pair
-from warehouse.engine.build_order import read_build_order
-from warehouse.engine.functions import named_functions
-from warehouse.engine.store_connections import find_pair
-from warehouse.lake.commits import LakeState, read_filled_state
-from warehouse.lake.connections import LakeConnections, reading_lake
-from warehouse.lake.place import Lake
-from warehouse.regressions.computed import Judges, answer_computed
-from warehouse.spark.tasks import spark_errors
-from warehouse.spark.verdicts import judge_on_spark, judge_pair_on_spark
-from warehouse.spark.views import make_views
+from tracehouse.warehouse.catalogue.answers import resolve_parameters
+from tracehouse.warehouse.catalogue.ctes import count_uses, split_ctes
+from tracehouse.warehouse.catalogue.queries import Query, find_query
+from tracehouse.warehouse.engine.aligned_operators import VIEW, Pair
+from tracehouse.warehouse.engine.build_order import read_build_order
+from tracehouse.warehouse.engine.functions import named_functions
+from tracehouse.warehouse.engine.store_connections import find_pair
+from tracehouse.warehouse.lake.commits import LakeState, read_filled_state
+from tracehouse.warehouse.lake.connections import LakeConnections, reading_lake
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.regressions.computed import Judges, answer_computed
+from tracehouse.warehouse.spark.tasks import spark_errors
+from tracehouse.warehouse.spark.verdicts import judge_on_spark, judge_pair_on_spark
+from tracehouse.warehouse.spark.views import make_views
 
 if TYPE_CHECKING:
     import pyarrow as pa

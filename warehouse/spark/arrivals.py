@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 
-from ingest.watching.places import WatchedFile
+from tracehouse.ingest.watching.places import WatchedFile
 
 OVERLAP_NS = 24 * 3600 * 10**9
 

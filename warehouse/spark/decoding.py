@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from ingest.dump import Dump, Refusal
-from ingest.manifest.models import Manifest
-from warehouse.engine.migrations import store_in_memory
-from warehouse.lake.commits import AddedFile
-from warehouse.lake.place import Lake
-from warehouse.lake.writing import write_group
-from warehouse.load.pipeline import ingest_dumps
-from warehouse.load.stored_dumps import StoredDumps
-from warehouse.spark.groups import DumpGroup
-from warehouse.spark.inboxes import ManifestDefaults, local_dumps, open_place
-from warehouse.spark.tasks import Tasks
+from tracehouse.ingest.dump import Dump, Refusal
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.warehouse.engine.migrations import store_in_memory
+from tracehouse.warehouse.lake.commits import AddedFile
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.writing import write_group
+from tracehouse.warehouse.load.pipeline import ingest_dumps
+from tracehouse.warehouse.load.stored_dumps import StoredDumps
+from tracehouse.warehouse.spark.groups import DumpGroup
+from tracehouse.warehouse.spark.inboxes import ManifestDefaults, local_dumps, open_place
+from tracehouse.warehouse.spark.tasks import Tasks
 
 if TYPE_CHECKING:
     import duckdb

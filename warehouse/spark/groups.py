@@ -8,12 +8,12 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from ingest.batching import batches
-from ingest.dump import Refusal
-from ingest.manifest.models import Manifest
-from warehouse.lake.layout import UNKNOWN_DATE, Partition, name_part
-from warehouse.load.faults import describe_conflict
-from warehouse.spark.surveys import DumpFacts, KnownDump
+from tracehouse.ingest.batching import batches
+from tracehouse.ingest.dump import Refusal
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.warehouse.lake.layout import UNKNOWN_DATE, Partition, name_part
+from tracehouse.warehouse.load.faults import describe_conflict
+from tracehouse.warehouse.spark.surveys import DumpFacts, KnownDump
 
 MOST_BYTES = 96 << 20  # of dumps that are decoded together
 LEAST_BYTES = 8 << 20

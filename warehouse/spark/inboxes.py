@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from ingest.dump import Dump
-from ingest.errors import SourceError
-from ingest.found_dumps import FoundDumps
-from ingest.sources.file_names import WANTED, is_dump, is_zip
-from ingest.sources.folder_names import FolderNames
-from ingest.sources.listing import list_sources
-from ingest.sources.places import Source
-from ingest.watching.buckets import Bucket
-from ingest.watching.places import LocalFolder, WatchedFile, WatchedPlace
+from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.found_dumps import FoundDumps
+from tracehouse.ingest.sources.file_names import WANTED, is_dump, is_zip
+from tracehouse.ingest.sources.folder_names import FolderNames
+from tracehouse.ingest.sources.listing import list_sources
+from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.watching.buckets import Bucket
+from tracehouse.ingest.watching.places import LocalFolder, WatchedFile, WatchedPlace
 
 
 @dataclass(frozen=True)

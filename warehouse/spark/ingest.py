@@ -12,11 +12,11 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ingest.dump import Refusal
-from warehouse.engine.migrations import store_in_memory
-from warehouse.errors import LakeError
-from warehouse.lake.changes import LakeChange
-from warehouse.lake.commits import (
+from tracehouse.ingest.dump import Refusal
+from tracehouse.warehouse.engine.migrations import store_in_memory
+from tracehouse.warehouse.errors import LakeError
+from tracehouse.warehouse.lake.changes import LakeChange
+from tracehouse.warehouse.lake.commits import (
     AddedFile,
     Commit,
     LakeState,
@@ -25,23 +25,29 @@ from warehouse.lake.commits import (
     read_state,
     write_commit,
 )
-from warehouse.lake.damage import lake_errors
-from warehouse.lake.dump_locations import locate_dumps
-from warehouse.lake.place import Lake
-from warehouse.lake.plans import finish_plans
-from warehouse.lake.rewriting import remove_dumps
-from warehouse.lake.writing import write_group
-from warehouse.load.loader import Loader
-from warehouse.spark.decoding import DecodedGroups, decode_groups
-from warehouse.spark.groups import DumpGroup, IngestDecision, decide, group_entries
-from warehouse.spark.inboxes import ManifestDefaults, list_files, open_place
-from warehouse.spark.lake_dumps import LakeDumps, read_refusals
-from warehouse.spark.plans import IngestPlan, discard_plan, files_of, read_plans, record_plan
-from warehouse.spark.surveys import DUMP_FACTS, DumpFacts, survey_piece
-from warehouse.spark.tasks import Tasks
+from tracehouse.warehouse.lake.damage import lake_errors
+from tracehouse.warehouse.lake.dump_locations import locate_dumps
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.plans import finish_plans
+from tracehouse.warehouse.lake.rewriting import remove_dumps
+from tracehouse.warehouse.lake.writing import write_group
+from tracehouse.warehouse.load.loader import Loader
+from tracehouse.warehouse.spark.decoding import DecodedGroups, decode_groups
+from tracehouse.warehouse.spark.groups import DumpGroup, IngestDecision, decide, group_entries
+from tracehouse.warehouse.spark.inboxes import ManifestDefaults, list_files, open_place
+from tracehouse.warehouse.spark.lake_dumps import LakeDumps, read_refusals
+from tracehouse.warehouse.spark.plans import (
+    IngestPlan,
+    discard_plan,
+    files_of,
+    read_plans,
+    record_plan,
+)
+from tracehouse.warehouse.spark.surveys import DUMP_FACTS, DumpFacts, survey_piece
+from tracehouse.warehouse.spark.tasks import Tasks
 
 if TYPE_CHECKING:
-    from ingest.watching.places import WatchedFile
+    from tracehouse.ingest.watching.places import WatchedFile
 
 MOST_FILES = 20_000  # in one commit
 _PIECES = 4  # tasks of a survey for each core

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ingest.dump import Refusal
-from warehouse.errors import LakeError
-from warehouse.lake.commits import LakeState
-from warehouse.lake.ids import dump_number
-from warehouse.lake.place import Lake
-from warehouse.lake.tables import open_files
-from warehouse.spark.surveys import KnownDump
+from tracehouse.ingest.dump import Refusal
+from tracehouse.warehouse.errors import LakeError
+from tracehouse.warehouse.lake.commits import LakeState
+from tracehouse.warehouse.lake.ids import dump_number
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.tables import open_files
+from tracehouse.warehouse.spark.surveys import KnownDump
 
 
 class LakeDumps:

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from ingest.dump import Refusal
-from warehouse.lake.commits import LakeState
-from warehouse.lake.place import Lake
-from warehouse.lake.plans import finish_plans, list_plans, write_plan
-from warehouse.lake.writing import group_files
-from warehouse.spark.groups import DumpGroup
+from tracehouse.ingest.dump import Refusal
+from tracehouse.warehouse.lake.commits import LakeState
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.plans import finish_plans, list_plans, write_plan
+from tracehouse.warehouse.lake.writing import group_files
+from tracehouse.warehouse.spark.groups import DumpGroup
 
 _PATIENCE = timedelta(minutes=10)  # for the check of a plan, which takes seconds
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warehouse.errors import SparkError
+from tracehouse.warehouse.errors import SparkError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,15 +20,15 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadMaxFiles, SupportsTriggerAvailableNow
 
-from ingest import decode_dumps
-from ingest.batching import batches
-from ingest.dump import HashedFile
-from ingest.errors import SourceError
-from ingest.schemas.dumps import DECODED, ERRORS
-from ingest.watching.places import WatchedFile
-from warehouse.load.content import read_dumps
-from warehouse.spark.arrivals import Arrivals
-from warehouse.spark.inboxes import (
+from tracehouse.ingest.batching import batches
+from tracehouse.ingest.decode import decode_dumps
+from tracehouse.ingest.dump import HashedFile
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.schemas.dumps import DECODED, ERRORS
+from tracehouse.ingest.watching.places import WatchedFile
+from tracehouse.warehouse.load.content import read_dumps
+from tracehouse.warehouse.spark.arrivals import Arrivals
+from tracehouse.warehouse.spark.inboxes import (
     ManifestDefaults,
     list_arrivals,
     list_files,

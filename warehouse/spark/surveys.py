@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ingest.dump import Companion, Dump, Refusal
-from ingest.errors import ManifestError, SourceError
-from ingest.watching.places import WatchedPlace
-from warehouse.load.content import read_dumps
-from warehouse.spark.inboxes import ManifestDefaults, local_dumps, open_place
+from tracehouse.ingest.dump import Companion, Dump, Refusal
+from tracehouse.ingest.errors import ManifestError, SourceError
+from tracehouse.ingest.watching.places import WatchedPlace
+from tracehouse.warehouse.load.content import read_dumps
+from tracehouse.warehouse.spark.inboxes import ManifestDefaults, local_dumps, open_place
 
 
 class KnownDump(NamedTuple):

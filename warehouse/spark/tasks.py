@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from warehouse.errors import SparkError
+from tracehouse.warehouse.errors import SparkError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

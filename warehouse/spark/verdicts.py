@@ -8,18 +8,25 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from warehouse.catalogue.queries import Query, expand_statement
-from warehouse.regressions.fleet import MinChange, order_nights
-from warehouse.regressions.nightly import Rules
-from warehouse.regressions.parts import ALL_PARTS, PART, PartResult, Selection, View, judge_part
-from warehouse.regressions.series_values import PLACE, RECORDING
-from warehouse.regressions.two_builds import JudgePart
-from warehouse.spark.tasks import spark_errors
+from tracehouse.warehouse.catalogue.queries import Query, expand_statement
+from tracehouse.warehouse.regressions.fleet import MinChange, order_nights
+from tracehouse.warehouse.regressions.nightly import Rules
+from tracehouse.warehouse.regressions.parts import (
+    ALL_PARTS,
+    PART,
+    PartResult,
+    Selection,
+    View,
+    judge_part,
+)
+from tracehouse.warehouse.regressions.series_values import PLACE, RECORDING
+from tracehouse.warehouse.regressions.two_builds import JudgePart
+from tracehouse.warehouse.spark.tasks import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from warehouse.spark.answers import SparkLake
+    from tracehouse.warehouse.spark.answers import SparkLake
 
 
 @spark_errors()

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from warehouse.catalogue.queries import list_views, read_view
-from warehouse.lake.commits import LakeState
-from warehouse.lake.place import Lake
-from warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES
-from warehouse.lake.views import shared_select, unmerged_name
+from tracehouse.warehouse.catalogue.queries import list_views, read_view
+from tracehouse.warehouse.lake.commits import LakeState
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES
+from tracehouse.warehouse.lake.views import shared_select, unmerged_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
 
-from ingest.errors import IngestError
-from ingest.watching.places import WatchedFile
-from warehouse.errors import SparkError, WarehouseError
-from warehouse.spark.ingest import LakeIngest, LakeIngester
-from warehouse.spark.source import EtdumpSource
-from warehouse.spark.tasks import explain_failure
+from tracehouse.ingest.errors import IngestError
+from tracehouse.ingest.watching.places import WatchedFile
+from tracehouse.warehouse.errors import SparkError, WarehouseError
+from tracehouse.warehouse.spark.ingest import LakeIngest, LakeIngester
+from tracehouse.warehouse.spark.source import EtdumpSource
+from tracehouse.warehouse.spark.tasks import explain_failure
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

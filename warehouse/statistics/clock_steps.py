@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from warehouse.statistics.arrays import Floats, Ints, Mask
-from warehouse.statistics.runs import find_starts, places_in_runs
+from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
+from tracehouse.warehouse.statistics.runs import find_starts, places_in_runs
 
 RUNTIME, DELEGATE = 0, 1  # clocks of a dump
 CLOCKS = 2

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warehouse.statistics.arrays import Floats, Ints, Mask
-from warehouse.statistics.runs import find_starts
+from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
+from tracehouse.warehouse.statistics.runs import find_starts
 
 NO_KERNEL = -1
 NO_UNIT, KERNELS, DELEGATE, WHOLE = -1, 0, 1, 2

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from warehouse.statistics.arrays import Ints
+from tracehouse.warehouse.statistics.arrays import Ints
 
 LEAST_RUNS = (
     200  # of a dump with histograms; for shorter dumps, they would be as large as the events

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warehouse.statistics.arrays import Floats, Ints
-from warehouse.statistics.two_samples import (
+from tracehouse.warehouse.statistics.arrays import Floats, Ints
+from tracehouse.warehouse.statistics.two_samples import (
     CONFIDENCE_P,
     EXACT_SIZE,
     INTERVAL_Z,

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warehouse.statistics.arrays import Floats
-from warehouse.statistics.clock_steps import ROUNDED_STEP
+from tracehouse.warehouse.statistics.arrays import Floats
+from tracehouse.warehouse.statistics.clock_steps import ROUNDED_STEP
 
 
 def interpolate_sorted(rows: NDArray[np.generic], share: float) -> NDArray[np.float64]:

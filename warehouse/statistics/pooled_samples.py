@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warehouse.statistics.arrays import Floats
-from warehouse.statistics.two_samples import INTERVAL_Z, normal_p
+from tracehouse.warehouse.statistics.arrays import Floats
+from tracehouse.warehouse.statistics.two_samples import INTERVAL_Z, normal_p
 
 _LEAST_ERROR = 0.001  # of a device's shift, as a share; limits its weight
 

@@ -9,16 +9,21 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest import DecodedBatch
-from ingest.schemas.fields import decoded_fields
-from ingest.schemas.rollups import EVENT_HISTOGRAMS, EVENT_STATS
-from ingest.tables.clocks import is_wrong
-from warehouse.statistics.arrays import Floats, Ints, Mask
-from warehouse.statistics.clock_steps import CLOCKS, Readings, estimate_steps, find_timers
-from warehouse.statistics.histograms import LEAST_RUNS, BucketCounts, count_buckets
-from warehouse.statistics.percentiles import grouped_median, interpolate_sorted
-from warehouse.statistics.runs import find_starts
-from warehouse.statistics.totals import has_repeats, total_events
+from tracehouse.ingest.decode import DecodedBatch
+from tracehouse.ingest.schemas.fields import decoded_fields
+from tracehouse.ingest.schemas.rollups import EVENT_HISTOGRAMS, EVENT_STATS
+from tracehouse.ingest.tables.clocks import is_wrong
+from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
+from tracehouse.warehouse.statistics.clock_steps import (
+    CLOCKS,
+    Readings,
+    estimate_steps,
+    find_timers,
+)
+from tracehouse.warehouse.statistics.histograms import LEAST_RUNS, BucketCounts, count_buckets
+from tracehouse.warehouse.statistics.percentiles import grouped_median, interpolate_sorted
+from tracehouse.warehouse.statistics.runs import find_starts
+from tracehouse.warehouse.statistics.totals import has_repeats, total_events
 
 WARM_UP_RUNS = 5
 _INT32 = np.iinfo(np.int32)

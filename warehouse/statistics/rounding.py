@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from warehouse.statistics.arrays import Floats
+from tracehouse.warehouse.statistics.arrays import Floats
 
 ROUNDING = 1e-12  # of a value, as a share; so it is the error of its logarithm
 

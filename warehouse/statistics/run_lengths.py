@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest import DecodedBatch
-from ingest.signatures import LONG, SHORT, signature_of_length
-from warehouse.statistics.arrays import Floats, Ints, Mask
-from warehouse.statistics.rollups import WARM_UP_RUNS, EventGroups
-from warehouse.statistics.runs import list_alike
+from tracehouse.ingest.decode import DecodedBatch
+from tracehouse.ingest.signatures import LONG, SHORT, signature_of_length
+from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
+from tracehouse.warehouse.statistics.rollups import WARM_UP_RUNS, EventGroups
+from tracehouse.warehouse.statistics.runs import list_alike
 
 LEAST_RUNS = 20  # after warm-up
 LEAST_SHARE = 0.2  # of the runs, of either length

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from warehouse.statistics.arrays import Ints
+from tracehouse.warehouse.statistics.arrays import Ints
 
 
 def find_starts(keys: Sequence[NDArray[np.generic]]) -> Ints:

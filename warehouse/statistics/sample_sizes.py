@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from warehouse.statistics.arrays import Floats
-from warehouse.statistics.two_samples import interval_rank
+from tracehouse.warehouse.statistics.arrays import Floats
+from tracehouse.warehouse.statistics.two_samples import interval_rank
 
 LEAST_DUMPS = 8  # of each build, for a comparison of two builds
 LEAST_PAIRS = 8  # of dumps, for a comparison by their differences

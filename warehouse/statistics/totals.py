@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ingest import DecodedBatch
-from ingest.schemas.fields import decoded_fields
-from ingest.schemas.rollups import EVENT_TOTALS, RUN_TOTALS
-from ingest.tables.clocks import is_wrong
-from warehouse.statistics.arrays import Floats, Ints, Mask
-from warehouse.statistics.runs import find_starts
+from tracehouse.ingest.decode import DecodedBatch
+from tracehouse.ingest.schemas.fields import decoded_fields
+from tracehouse.ingest.schemas.rollups import EVENT_TOTALS, RUN_TOTALS
+from tracehouse.ingest.tables.clocks import is_wrong
+from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
+from tracehouse.warehouse.statistics.runs import find_starts
 
 _PARTS = ("method", "kernel", "delegate_call")  # in the order of RUN_TOTALS
 _NO_PART = -1

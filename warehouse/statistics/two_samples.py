@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warehouse.statistics.arrays import Floats, Ints, Mask
-from warehouse.statistics.mann_whitney import LARGEST_P, exact_null_table
-from warehouse.statistics.runs import find_starts, list_alike
+from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
+from tracehouse.warehouse.statistics.mann_whitney import LARGEST_P, exact_null_table
+from tracehouse.warehouse.statistics.runs import find_starts, list_alike
 
 CONFIDENCE_P = 0.01  # of the interval: 99 %
 INTERVAL_Z = NormalDist().inv_cdf(1 - CONFIDENCE_P / 2)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warehouse.statistics.arrays import Floats, Ints
-from warehouse.statistics.two_samples import INTERVAL_Z
+from tracehouse.warehouse.statistics.arrays import Floats, Ints
+from tracehouse.warehouse.statistics.two_samples import INTERVAL_Z
 
 FACTORS = ("device", "firmware", "governor", "temperature", "session", "build", "process")
 _OF_A_RECORDING = slice(1, 5)  # factors that the dumps of a recording share

@@ -10,23 +10,23 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from ingest.errors import ManifestError
-from ingest.manifest.fields import Fields, find_key, list_differences
-from ingest.manifest.models import Manifest
-from ingest.manifest.resolver import correct_manifest
-from ingest.schemas.dumps import DUMPS
-from warehouse.archive.entries import AMENDED, Entry, Ids
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.connection import registered
-from warehouse.engine.stored_digests import refresh_digests
-from warehouse.errors import QueryError
-from warehouse.load.counters import replace_counters
-from warehouse.load.dump_rows import DumpRows
-from warehouse.load.entries import parse_manifest
-from warehouse.load.ids import merge_dimensions
-from warehouse.load.logged_data import parse_metadata
-from warehouse.upkeep.choice import ChosenDump
-from warehouse.upkeep.recording import recorded_upkeep
+from tracehouse.ingest.errors import ManifestError
+from tracehouse.ingest.manifest.fields import Fields, find_key, list_differences
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.ingest.manifest.resolver import correct_manifest
+from tracehouse.ingest.schemas.dumps import DUMPS
+from tracehouse.warehouse.archive.entries import AMENDED, Entry, Ids
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.engine.connection import registered
+from tracehouse.warehouse.engine.stored_digests import refresh_digests
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.load.counters import replace_counters
+from tracehouse.warehouse.load.dump_rows import DumpRows
+from tracehouse.warehouse.load.entries import parse_manifest
+from tracehouse.warehouse.load.ids import merge_dimensions
+from tracehouse.warehouse.load.logged_data import parse_metadata
+from tracehouse.warehouse.upkeep.choice import ChosenDump
+from tracehouse.warehouse.upkeep.recording import recorded_upkeep
 
 _NUMBERS = "SELECT sha256, dump_id FROM dumps WHERE sha256 IN (SELECT unnest(?))"
 _FACTS = (

@@ -9,23 +9,27 @@ from contextlib import closing
 import duckdb
 import pyarrow as pa
 
-from ingest.batching import batches
-from ingest.schemas.dumps import DIGESTED, STORED
-from warehouse.archive.archive import Archive
-from warehouse.archive.entries import Entry
-from warehouse.engine.connection import open_cursor, registered
-from warehouse.engine.digests import Digests
-from warehouse.engine.migrations import store_in_memory
-from warehouse.engine.views import store_views
-from warehouse.load.batches import BATCH_BYTES, BATCH_FILES, Batch
-from warehouse.load.committer import Committer
-from warehouse.load.decoders import Decoder
-from warehouse.load.interpreter import tuned_interpreter
-from warehouse.load.pipeline import count_cores, decoded_groups
-from warehouse.load.summary import IngestProgress
-from warehouse.upkeep.archived_batches import ArchiveReader
-from warehouse.upkeep.archived_dumps import ArchivedDump, find_archived_dumps, read_archived
-from warehouse.upkeep.retain import drop_events
+from tracehouse.ingest.batching import batches
+from tracehouse.ingest.schemas.dumps import DIGESTED, STORED
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.entries import Entry
+from tracehouse.warehouse.engine.connection import open_cursor, registered
+from tracehouse.warehouse.engine.digests import Digests
+from tracehouse.warehouse.engine.migrations import store_in_memory
+from tracehouse.warehouse.engine.views import store_views
+from tracehouse.warehouse.load.batches import BATCH_BYTES, BATCH_FILES, Batch
+from tracehouse.warehouse.load.committer import Committer
+from tracehouse.warehouse.load.decoders import Decoder
+from tracehouse.warehouse.load.interpreter import tuned_interpreter
+from tracehouse.warehouse.load.pipeline import count_cores, decoded_groups
+from tracehouse.warehouse.load.summary import IngestProgress
+from tracehouse.warehouse.upkeep.archived_batches import ArchiveReader
+from tracehouse.warehouse.upkeep.archived_dumps import (
+    ArchivedDump,
+    find_archived_dumps,
+    read_archived,
+)
+from tracehouse.warehouse.upkeep.retain import drop_events
 
 # Tables whose rows dumps share, each with the column that chooses the rows to compare.
 _SHARED = {

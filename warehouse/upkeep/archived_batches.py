@@ -9,10 +9,10 @@ from typing import Any
 
 import duckdb
 
-from ingest.dump import Companion, HashedFile
-from ingest.errors import EtRecordError
-from warehouse.archive.archive import Archive
-from warehouse.archive.entries import (
+from tracehouse.ingest.dump import Companion, HashedFile
+from tracehouse.ingest.errors import EtRecordError
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.entries import (
     COMPANIONS,
     DEBUG_BUFFER,
     DUMP,
@@ -21,15 +21,15 @@ from warehouse.archive.entries import (
     FORGOTTEN,
     Entry,
 )
-from warehouse.archive.history import read_indexed
-from warehouse.archive.segments import Segment, read_entries
-from warehouse.errors import ArchiveError
-from warehouse.load.batches import BATCH_BYTES, BATCH_FILES, Batch, EndedSegment
-from warehouse.load.decoders import OWN_DECODER, Decoder
-from warehouse.load.entries import parse_manifest
-from warehouse.load.isolate import ChildError
-from warehouse.load.new_dump import NewDump
-from warehouse.programs.reader import Program, ProgramReader
+from tracehouse.warehouse.archive.history import read_indexed
+from tracehouse.warehouse.archive.segments import Segment, read_entries
+from tracehouse.warehouse.errors import ArchiveError
+from tracehouse.warehouse.load.batches import BATCH_BYTES, BATCH_FILES, Batch, EndedSegment
+from tracehouse.warehouse.load.decoders import OWN_DECODER, Decoder
+from tracehouse.warehouse.load.entries import parse_manifest
+from tracehouse.warehouse.load.isolate import ChildError
+from tracehouse.warehouse.load.new_dump import NewDump
+from tracehouse.warehouse.programs.reader import Program, ProgramReader
 
 _ANY = "SELECT count(*) > 0 FROM dumps"
 _STORED = "SELECT sha256 FROM dumps WHERE sha256 IN (SELECT unnest(?))"

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from warehouse.archive.archive import Archive
-from warehouse.archive.entries import AMENDED, COMPANIONS, DROPPED, DUMP, FORGOTTEN, Entry
-from warehouse.archive.segments import Segment, read_entries
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.entries import (
+    AMENDED,
+    COMPANIONS,
+    DROPPED,
+    DUMP,
+    FORGOTTEN,
+    Entry,
+)
+from tracehouse.warehouse.archive.segments import Segment, read_entries
 
 
 class ArchivedDump(NamedTuple):

@@ -8,21 +8,21 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from ingest.schemas.archive import ARCHIVE_SEGMENTS, ARCHIVED_FILES
-from ingest.schemas.decisions import GROUP_DECISIONS
-from ingest.schemas.dumps import INGEST_ERRORS
-from ingest.schemas.nights import JUDGED_NIGHTS
-from ingest.schemas.upkeep import FORGOTTEN_DUMPS
-from warehouse.archive.archive import Archive
-from warehouse.archive.entries import DECIDED, FORGOTTEN, JUDGED, REFUSED, Entry
-from warehouse.archive.segments import read_entries
-from warehouse.engine.connection import registered
-from warehouse.load.committer import CONFLICT
-from warehouse.load.entries import refusal_of
-from warehouse.load.ids import merge_dimensions
-from warehouse.upkeep.decide import decision_row
-from warehouse.upkeep.forget import forgotten_row
-from warehouse.upkeep.nights import night_row
+from tracehouse.ingest.schemas.archive import ARCHIVE_SEGMENTS, ARCHIVED_FILES
+from tracehouse.ingest.schemas.decisions import GROUP_DECISIONS
+from tracehouse.ingest.schemas.dumps import INGEST_ERRORS
+from tracehouse.ingest.schemas.nights import JUDGED_NIGHTS
+from tracehouse.ingest.schemas.upkeep import FORGOTTEN_DUMPS
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.entries import DECIDED, FORGOTTEN, JUDGED, REFUSED, Entry
+from tracehouse.warehouse.archive.segments import read_entries
+from tracehouse.warehouse.engine.connection import registered
+from tracehouse.warehouse.load.committer import CONFLICT
+from tracehouse.warehouse.load.entries import refusal_of
+from tracehouse.warehouse.load.ids import merge_dimensions
+from tracehouse.warehouse.upkeep.decide import decision_row
+from tracehouse.warehouse.upkeep.forget import forgotten_row
+from tracehouse.warehouse.upkeep.nights import night_row
 
 _NAMES = ("devices", "models", "builds", "build_order")
 _UNARCHIVED = "SELECT 1 FROM dumps WHERE sha256 NOT IN (SELECT sha256 FROM records) LIMIT 1"

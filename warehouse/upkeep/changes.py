@@ -8,12 +8,12 @@ from operator import attrgetter
 
 import duckdb
 
-from warehouse.archive.entries import AMENDED, DECIDED, DROPPED, FORGOTTEN, JUDGED, Entry
-from warehouse.upkeep.amend import amend_dumps
-from warehouse.upkeep.decide import store_decisions
-from warehouse.upkeep.forget import delete_dumps
-from warehouse.upkeep.nights import store_nights
-from warehouse.upkeep.retain import drop_events
+from tracehouse.warehouse.archive.entries import AMENDED, DECIDED, DROPPED, FORGOTTEN, JUDGED, Entry
+from tracehouse.warehouse.upkeep.amend import amend_dumps
+from tracehouse.warehouse.upkeep.decide import store_decisions
+from tracehouse.warehouse.upkeep.forget import delete_dumps
+from tracehouse.warehouse.upkeep.nights import store_nights
+from tracehouse.warehouse.upkeep.retain import drop_events
 
 CHANGES = {
     AMENDED: amend_dumps,

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import duckdb
 
-from ingest.manifest.fields import find_key, name_values
-from ingest.schemas.attributes import compose
-from warehouse.archive.retrieval import check_prefix
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.errors import NoSuchDumpError, QueryError
+from tracehouse.ingest.manifest.fields import find_key, name_values
+from tracehouse.ingest.schemas.attributes import compose
+from tracehouse.warehouse.archive.retrieval import check_prefix
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.errors import NoSuchDumpError, QueryError
 
 _ROWS = 5000  # fetched at a time
 

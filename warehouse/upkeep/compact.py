@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ingest.durable import sync_path
-from ingest.schemas.dumps import STORED
-from warehouse.archive.archive import Archive
-from warehouse.archive.rewriting import merge_segments
-from warehouse.engine.checksums import table_checksums
-from warehouse.engine.connection import (
+from tracehouse.ingest.durable import sync_path
+from tracehouse.ingest.schemas.dumps import STORED
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.rewriting import merge_segments
+from tracehouse.warehouse.engine.checksums import table_checksums
+from tracehouse.warehouse.engine.connection import (
     merge_log,
     open_copier,
     open_reader,
@@ -19,13 +19,13 @@ from warehouse.engine.connection import (
     translated_errors,
     use_database,
 )
-from warehouse.engine.long_values import stored_long_values
-from warehouse.engine.memory_limit import ASKING
-from warehouse.engine.migrations import migrate
-from warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER, make_file
-from warehouse.engine.store_lock import StoreLock
-from warehouse.errors import StoreError, write_errors
-from warehouse.load.summary import IngestProgress
+from tracehouse.warehouse.engine.long_values import stored_long_values
+from tracehouse.warehouse.engine.memory_limit import ASKING
+from tracehouse.warehouse.engine.migrations import migrate
+from tracehouse.warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER, make_file
+from tracehouse.warehouse.engine.store_lock import StoreLock
+from tracehouse.warehouse.errors import StoreError, write_errors
+from tracehouse.warehouse.load.summary import IngestProgress
 
 _HISTORY = "schema_migrations"  # a table that is copied like the others
 _WANTED = "uncompacted"  # a mark: free blocks of the DuckDB file may contain forgotten dumps

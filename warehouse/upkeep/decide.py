@@ -12,14 +12,14 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from ingest.schemas.attributes import compose
-from ingest.schemas.decisions import DECISION_STATES, GROUP_DECISIONS
-from warehouse.archive.entries import DECIDED, Entry
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.connection import insert_rows
-from warehouse.errors import QueryError
-from warehouse.point import Point
-from warehouse.upkeep.recording import current_user, recorded_upkeep
+from tracehouse.ingest.schemas.attributes import compose
+from tracehouse.ingest.schemas.decisions import DECISION_STATES, GROUP_DECISIONS
+from tracehouse.warehouse.archive.entries import DECIDED, Entry
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.engine.connection import insert_rows
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.point import Point
+from tracehouse.warehouse.upkeep.recording import current_user, recorded_upkeep
 
 _KEY = "(group_id, state, decided_at)"
 _IS_NEW = f"WHERE {_KEY} NOT IN (SELECT {_KEY} FROM group_decisions)"  # noqa: S608

@@ -11,10 +11,10 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from ingest.schemas.archive import ARCHIVED_FILES
-from ingest.schemas.dumps import STORED
-from warehouse.archive.archive import Archive
-from warehouse.archive.entries import (
+from tracehouse.ingest.schemas.archive import ARCHIVED_FILES
+from tracehouse.ingest.schemas.dumps import STORED
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.entries import (
     DEBUG_BUFFER,
     DECIDED,
     ERASED,
@@ -23,18 +23,18 @@ from warehouse.archive.entries import (
     JUDGED,
     Entry,
 )
-from warehouse.archive.rewriting import delete_segments, rewrite_segments
-from warehouse.archive.segments import read_entries
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.checksums import TABLES_OF_DUMPS
-from warehouse.engine.connection import registered, transaction, translated_errors
-from warehouse.engine.failpoints import failpoint
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.errors import StoreError
-from warehouse.load.ids import merge_dimensions
-from warehouse.upkeep.choice import ChosenDump
-from warehouse.upkeep.compact import delete_snapshots, request_compaction
-from warehouse.upkeep.recording import current_user, recorded_upkeep
+from tracehouse.warehouse.archive.rewriting import delete_segments, rewrite_segments
+from tracehouse.warehouse.archive.segments import read_entries
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.engine.checksums import TABLES_OF_DUMPS
+from tracehouse.warehouse.engine.connection import registered, transaction, translated_errors
+from tracehouse.warehouse.engine.failpoints import failpoint
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.load.ids import merge_dimensions
+from tracehouse.warehouse.upkeep.choice import ChosenDump
+from tracehouse.warehouse.upkeep.compact import delete_snapshots, request_compaction
+from tracehouse.warehouse.upkeep.recording import current_user, recorded_upkeep
 
 _COMPANIONS = (ETRECORD, DEBUG_BUFFER)
 _FILE = pa.schema([ARCHIVED_FILES.field(name) for name in ("sha256", "segment")])

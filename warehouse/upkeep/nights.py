@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from ingest.schemas.nights import JUDGED_NIGHTS
-from warehouse.archive.entries import JUDGED, Entry
-from warehouse.engine.connection import insert_rows, registered
-from warehouse.upkeep.recording import recorded_upkeep
+from tracehouse.ingest.schemas.nights import JUDGED_NIGHTS
+from tracehouse.warehouse.archive.entries import JUDGED, Entry
+from tracehouse.warehouse.engine.connection import insert_rows, registered
+from tracehouse.warehouse.upkeep.recording import recorded_upkeep
 
 _REPLACE = """DELETE FROM judged_nights
 WHERE (build, settings) IN (SELECT build, settings FROM new_nights)"""

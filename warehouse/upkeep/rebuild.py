@@ -9,29 +9,29 @@ from typing import NamedTuple
 
 import duckdb
 
-from ingest.dump import Refusal
-from warehouse.archive.archive import Archive
-from warehouse.archive.rewriting import clear_leftovers
-from warehouse.archive.segments import Segment, check_segment
-from warehouse.engine.checksums import Checksum, table_checksums
-from warehouse.engine.connection import (
+from tracehouse.ingest.dump import Refusal
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.rewriting import clear_leftovers
+from tracehouse.warehouse.archive.segments import Segment, check_segment
+from tracehouse.warehouse.engine.checksums import Checksum, table_checksums
+from tracehouse.warehouse.engine.connection import (
     merge_log,
     open_reader,
     open_writer,
     translated_errors,
     use_database,
 )
-from warehouse.engine.failpoints import failpoint
-from warehouse.engine.log_sum import sum_of
-from warehouse.engine.migrations import migrate, schema_version, supported_schema
-from warehouse.engine.store_file import FILE_NAME, log_of, make_file
-from warehouse.engine.store_lock import StoreLock
-from warehouse.errors import ArchiveError, StoreError, UnloadableDumpsError
-from warehouse.load.summary import IngestProgress
-from warehouse.upkeep.archived_dumps import find_archived_dumps
-from warehouse.upkeep.compact import clear_compaction_request
-from warehouse.upkeep.forget import erase_forgotten, is_unerased
-from warehouse.upkeep.replay import describe_lost, replay
+from tracehouse.warehouse.engine.failpoints import failpoint
+from tracehouse.warehouse.engine.log_sum import sum_of
+from tracehouse.warehouse.engine.migrations import migrate, schema_version, supported_schema
+from tracehouse.warehouse.engine.store_file import FILE_NAME, log_of, make_file
+from tracehouse.warehouse.engine.store_lock import StoreLock
+from tracehouse.warehouse.errors import ArchiveError, StoreError, UnloadableDumpsError
+from tracehouse.warehouse.load.summary import IngestProgress
+from tracehouse.warehouse.upkeep.archived_dumps import find_archived_dumps
+from tracehouse.warehouse.upkeep.compact import clear_compaction_request
+from tracehouse.warehouse.upkeep.forget import erase_forgotten, is_unerased
+from tracehouse.warehouse.upkeep.replay import describe_lost, replay
 
 _UNFILED = """
 SELECT count(*) FROM dumps

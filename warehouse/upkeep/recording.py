@@ -9,9 +9,9 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.archive.archive import Archive
-from warehouse.archive.history import History, recorded
-from warehouse.engine.connection import translated_errors
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.history import History, recorded
+from tracehouse.warehouse.engine.connection import translated_errors
 
 _ANY_DUMP = "SELECT 1 FROM dumps LIMIT 1"
 

@@ -10,24 +10,28 @@ from typing import NamedTuple
 
 import duckdb
 
-from ingest.batching import batches
-from warehouse.archive.archive import Archive
-from warehouse.engine.checksums import TABLES_OF_DUMPS
-from warehouse.engine.connection import open_cursor, translated_errors
-from warehouse.engine.stored_digests import changed_tables, read_digests
-from warehouse.errors import ArchiveError, QueryError
-from warehouse.load.batches import BATCH_BYTES, BATCH_FILES, Batch
-from warehouse.load.committer import Committer
-from warehouse.load.decoders import OWN_DECODER
-from warehouse.load.loader import Loader
-from warehouse.load.new_dump import NewDump
-from warehouse.load.pipeline import STREAM_BYTES
-from warehouse.load.summary import IngestProgress
-from warehouse.upkeep.archived_batches import ArchiveReader
-from warehouse.upkeep.archived_dumps import ArchivedDump, find_archived_dumps, read_archived
-from warehouse.upkeep.choice import ChosenDump
-from warehouse.upkeep.nights import delete_nights
-from warehouse.upkeep.retain import drop_events
+from tracehouse.ingest.batching import batches
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.engine.checksums import TABLES_OF_DUMPS
+from tracehouse.warehouse.engine.connection import open_cursor, translated_errors
+from tracehouse.warehouse.engine.stored_digests import changed_tables, read_digests
+from tracehouse.warehouse.errors import ArchiveError, QueryError
+from tracehouse.warehouse.load.batches import BATCH_BYTES, BATCH_FILES, Batch
+from tracehouse.warehouse.load.committer import Committer
+from tracehouse.warehouse.load.decoders import OWN_DECODER
+from tracehouse.warehouse.load.loader import Loader
+from tracehouse.warehouse.load.new_dump import NewDump
+from tracehouse.warehouse.load.pipeline import STREAM_BYTES
+from tracehouse.warehouse.load.summary import IngestProgress
+from tracehouse.warehouse.upkeep.archived_batches import ArchiveReader
+from tracehouse.warehouse.upkeep.archived_dumps import (
+    ArchivedDump,
+    find_archived_dumps,
+    read_archived,
+)
+from tracehouse.warehouse.upkeep.choice import ChosenDump
+from tracehouse.warehouse.upkeep.nights import delete_nights
+from tracehouse.warehouse.upkeep.retain import drop_events
 
 
 class ReloadedDump(NamedTuple):

@@ -11,24 +11,24 @@ from operator import attrgetter
 import duckdb
 import pyarrow as pa
 
-from ingest.dump import Refusal
-from ingest.schemas.archive import ARCHIVE_SEGMENTS, ARCHIVED_FILES
-from warehouse.archive.archive import Archive
-from warehouse.archive.entries import REFUSED, SETTLED, Entry
-from warehouse.archive.segments import Segment
-from warehouse.engine.connection import insert_rows, open_cursor, transaction
-from warehouse.errors import UnloadableDumpsError
-from warehouse.load.batches import Batch
-from warehouse.load.committer import Committer
-from warehouse.load.decoders import OWN_DECODER
-from warehouse.load.entries import refusal_of
-from warehouse.load.interpreter import tuned_interpreter
-from warehouse.load.loader import Loader
-from warehouse.load.new_dump import NewDump
-from warehouse.load.pipeline import count_cores, decoded_groups
-from warehouse.load.summary import IngestProgress, IngestSummary
-from warehouse.upkeep.archived_batches import ArchiveReader
-from warehouse.upkeep.changes import CHANGES, apply_changes
+from tracehouse.ingest.dump import Refusal
+from tracehouse.ingest.schemas.archive import ARCHIVE_SEGMENTS, ARCHIVED_FILES
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.entries import REFUSED, SETTLED, Entry
+from tracehouse.warehouse.archive.segments import Segment
+from tracehouse.warehouse.engine.connection import insert_rows, open_cursor, transaction
+from tracehouse.warehouse.errors import UnloadableDumpsError
+from tracehouse.warehouse.load.batches import Batch
+from tracehouse.warehouse.load.committer import Committer
+from tracehouse.warehouse.load.decoders import OWN_DECODER
+from tracehouse.warehouse.load.entries import refusal_of
+from tracehouse.warehouse.load.interpreter import tuned_interpreter
+from tracehouse.warehouse.load.loader import Loader
+from tracehouse.warehouse.load.new_dump import NewDump
+from tracehouse.warehouse.load.pipeline import count_cores, decoded_groups
+from tracehouse.warehouse.load.summary import IngestProgress, IngestSummary
+from tracehouse.warehouse.upkeep.archived_batches import ArchiveReader
+from tracehouse.warehouse.upkeep.changes import CHANGES, apply_changes
 
 
 def replay(

@@ -12,16 +12,16 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from ingest.batching import batches
-from ingest.schemas.attributes import compose
-from ingest.schemas.dumps import DUMPS
-from ingest.schemas.fields import UTC_US
-from warehouse.archive.entries import DROPPED, Entry
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.connection import registered
-from warehouse.engine.stored_digests import refresh_digests
-from warehouse.load.summary import IngestProgress
-from warehouse.upkeep.recording import recorded_upkeep
+from tracehouse.ingest.batching import batches
+from tracehouse.ingest.schemas.attributes import compose
+from tracehouse.ingest.schemas.dumps import DUMPS
+from tracehouse.ingest.schemas.fields import UTC_US
+from tracehouse.warehouse.archive.entries import DROPPED, Entry
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.engine.connection import registered
+from tracehouse.warehouse.engine.stored_digests import refresh_digests
+from tracehouse.warehouse.load.summary import IngestProgress
+from tracehouse.warehouse.upkeep.recording import recorded_upkeep
 
 _DROPPED = pa.schema([DUMPS.field("sha256"), pa.field("recorded_at", UTC_US)])
 _HELD = "SELECT dump_id FROM dumps WHERE sha256 IN (SELECT sha256 FROM dropped)"

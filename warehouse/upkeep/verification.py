@@ -10,14 +10,14 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from warehouse.archive.archive import Archive
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.connection import registered, transaction, translated_errors
-from warehouse.engine.stored_digests import changed_tables, read_digests
-from warehouse.load.decoders import OWN_DECODER, Decoder
-from warehouse.load.summary import IngestProgress
-from warehouse.upkeep.archive_decoder import ArchiveDecoder
-from warehouse.upkeep.archived_rows import find_wrong_names, find_wrong_records
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.engine.connection import registered, transaction, translated_errors
+from tracehouse.warehouse.engine.stored_digests import changed_tables, read_digests
+from tracehouse.warehouse.load.decoders import OWN_DECODER, Decoder
+from tracehouse.warehouse.load.summary import IngestProgress
+from tracehouse.warehouse.upkeep.archive_decoder import ArchiveDecoder
+from tracehouse.warehouse.upkeep.archived_rows import find_wrong_names, find_wrong_records
 
 _REBUILD = "tracehouse rebuild"
 _STORED = """

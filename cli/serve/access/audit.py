@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from ingest.durable import lock, unlock, write_all
-from queries.printable import json_text, shorten
-from warehouse.errors import write_errors
+from tracehouse.ingest.durable import lock, unlock, write_all
+from tracehouse.queries.printable import json_text, shorten
+from tracehouse.warehouse.errors import write_errors
 
 FILE_NAME = "audit.jsonl"
 FULL_BYTES = 64 << 20

@@ -14,10 +14,10 @@ from typing import NamedTuple
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
-from cli.serve.access.tokens import Tokens, TokenScope
-from cli.serve.http.problems import Problem
-from warehouse.errors import StoreError
-from warehouse.upkeep.recording import current_user
+from tracehouse.cli.serve.access.tokens import Tokens, TokenScope
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.upkeep.recording import current_user
 
 Scope = TokenScope
 COOKIE = "tracehouse"  # has the token of the page's login

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from glob import escape
 
-from cli.serve.access.authorization import Bearer
-from cli.serve.http.problems import Problem
-from ingest.manifest.models import Manifest
-from ingest.schemas.attributes import compose
-from warehouse.store import Warehouse
+from tracehouse.cli.serve.access.authorization import Bearer
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.ingest.schemas.attributes import compose
+from tracehouse.warehouse.store import Warehouse
 
 OF_ALL = "covers all device pools, but the token is limited to some"
 _ANY = "SELECT device_id FROM devices LIMIT 1"

@@ -19,11 +19,11 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from cli.errors import UsageError
-from ingest.durable import lock, replacing
-from ingest.schemas.attributes import compose
-from warehouse.engine.store_file import make_folder
-from warehouse.errors import StoreError, write_errors
+from tracehouse.cli.errors import UsageError
+from tracehouse.ingest.durable import lock, replacing
+from tracehouse.ingest.schemas.attributes import compose
+from tracehouse.warehouse.engine.store_file import make_folder
+from tracehouse.warehouse.errors import StoreError, write_errors
 
 FILE_NAME = "tokens.json"
 PREFIX = "tracehouse_"  # scanners of public code recognise secrets by it

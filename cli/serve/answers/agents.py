@@ -18,14 +18,14 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as ConnectionScope
 
-from cli.agents.asked_store import AskedStore
-from cli.remote.questions import RemoteStore
-from cli.serve.access.authorization import CLIENT_HEADERS, Scope
-from cli.serve.http.bodies import parse_body, read_short
-from cli.serve.http.problems import Problem
-from cli.serve.http.threads import ConcurrencyLimit
-from ingest.remote.connection import ServiceAnswer, ServiceConnection
-from warehouse.errors import QueryError
+from tracehouse.cli.agents.asked_store import AskedStore
+from tracehouse.cli.remote.questions import RemoteStore
+from tracehouse.cli.serve.access.authorization import CLIENT_HEADERS, Scope
+from tracehouse.cli.serve.http.bodies import parse_body, read_short
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.http.threads import ConcurrencyLimit
+from tracehouse.ingest.remote.connection import ServiceAnswer, ServiceConnection
+from tracehouse.warehouse.errors import QueryError
 
 PATH = "/mcp"
 _KEPT = ("type", "asgi", "http_version", "scheme", "client", "server")  # of the outer request
@@ -114,7 +114,7 @@ def _import_protocol() -> None:
     try:
         import mcp.server.streamable_http_manager  # noqa: F401
 
-        import cli.agents.server  # noqa: F401
+        import tracehouse.cli.agents.server  # noqa: F401
     except ModuleNotFoundError as error:
         detail = "the service has no MCP; install 'tracehouse[mcp]' where it runs"
         raise Problem(501, "no_mcp", detail) from error
@@ -150,7 +150,7 @@ class AgentEndpoint:
         await run_in_threadpool(_import_protocol)  # which takes half a second once
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-        from cli.agents.server import make_server
+        from tracehouse.cli.agents.server import make_server
 
         def store_of(_: Any) -> AskedStore:
             store = RemoteStore(OwnConnection(request), note=lambda _: None)

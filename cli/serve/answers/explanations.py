@@ -5,11 +5,11 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cli.serve.access.pools import need_all_pools
-from cli.serve.answers.questions import await_indexed, query_night
-from cli.serve.answers.reads import WAITING_SHARE, store_version
-from cli.serve.answers.tables import entity_tag, text_answer, unchanged
-from cli.serve.http.endpoints import (
+from tracehouse.cli.serve.access.pools import need_all_pools
+from tracehouse.cli.serve.answers.questions import await_indexed, query_night
+from tracehouse.cli.serve.answers.reads import WAITING_SHARE, store_version
+from tracehouse.cli.serve.answers.tables import entity_tag, text_answer, unchanged
+from tracehouse.cli.serve.http.endpoints import (
     OBJECT,
     READ_PROBLEMS,
     TEXT,
@@ -18,15 +18,15 @@ from cli.serve.http.endpoints import (
     content_of,
     format_input,
 )
-from cli.serve.http.negotiation import check_parameters, choose_form
-from cli.serve.http.problems import Problem
-from cli.serve.service import Service
-from queries.explain import forms
-from queries.explain.explanation import explain_group
-from queries.report.settings import read_settings
-from queries.report.stored_nights import NightKey, key_of
-from warehouse.store import Warehouse
-from warehouse.upkeep.nights import JudgedNight
+from tracehouse.cli.serve.http.negotiation import check_parameters, choose_form
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.service import Service
+from tracehouse.queries.explain import forms
+from tracehouse.queries.explain.explanation import explain_group
+from tracehouse.queries.report.settings import read_settings
+from tracehouse.queries.report.stored_nights import NightKey, key_of
+from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 _FORMS = forms.MEDIA_TYPES
 _PARAMETERS = ("group", "head", "format")

@@ -13,18 +13,18 @@ from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, genera
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cli.serve.answers.questions import query_store
-from cli.serve.answers.reads import store_version
-from cli.serve.http.endpoints import READ_PROBLEMS, TEXT, Operation
-from cli.serve.page.history import METHOD
-from cli.serve.page.page_request import page_query
-from cli.serve.service import Service
-from queries.printable import printable
-from queries.report.outline import sort_groups
-from queries.report.stored_nights import LastNight, last_night
-from warehouse.errors import ParameterError
-from warehouse.regressions.judging import list_heads
-from warehouse.store import Warehouse
+from tracehouse.cli.serve.answers.questions import query_store
+from tracehouse.cli.serve.answers.reads import store_version
+from tracehouse.cli.serve.http.endpoints import READ_PROBLEMS, TEXT, Operation
+from tracehouse.cli.serve.page.history import METHOD
+from tracehouse.cli.serve.page.page_request import page_query
+from tracehouse.cli.serve.service import Service
+from tracehouse.queries.printable import printable
+from tracehouse.queries.report.outline import sort_groups
+from tracehouse.queries.report.stored_nights import LastNight, last_night
+from tracehouse.warehouse.errors import ParameterError
+from tracehouse.warehouse.regressions.judging import list_heads
+from tracehouse.warehouse.store import Warehouse
 
 BUILDS = 5  # the newest, which have figures
 MOST_RUNS = 5_000  # runs of a model on a device in a build; each has three samples

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from cli.serve.access.pools import OF_ALL, choose_pools
-from cli.serve.http.negotiation import ALL, Page
-from cli.serve.http.problems import Problem
-from queries.answers import stream_answer
-from queries.formats import Rows
-from queries.report.settings import Settings
-from warehouse.catalogue.header import Header
-from warehouse.store import Warehouse
+from tracehouse.cli.serve.access.pools import OF_ALL, choose_pools
+from tracehouse.cli.serve.http.negotiation import ALL, Page
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.queries.answers import stream_answer
+from tracehouse.queries.formats import Rows
+from tracehouse.queries.report.settings import Settings
+from tracehouse.warehouse.catalogue.header import Header
+from tracehouse.warehouse.store import Warehouse
 
 Params = Mapping[str, str | Sequence[str]]
 

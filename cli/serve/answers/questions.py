@@ -8,15 +8,15 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from cli.serve.access.pools import check_data
-from cli.serve.http.disconnects import stopping_without_client
-from cli.serve.http.problems import Problem
-from cli.serve.http.threads import ConcurrencyLimit, wait_for_end
-from cli.serve.nights import Judging
-from cli.serve.service import Service
-from warehouse.errors import LongQuestionError, SlowAnswerError
-from warehouse.store import Warehouse
-from warehouse.upkeep.nights import JudgedNight
+from tracehouse.cli.serve.access.pools import check_data
+from tracehouse.cli.serve.http.disconnects import stopping_without_client
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.http.threads import ConcurrencyLimit, wait_for_end
+from tracehouse.cli.serve.nights import Judging
+from tracehouse.cli.serve.service import Service
+from tracehouse.warehouse.errors import LongQuestionError, SlowAnswerError
+from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 _Answer = TypeVar("_Answer")
 

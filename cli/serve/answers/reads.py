@@ -10,14 +10,20 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cli.output.status_report import status_table
-from cli.serve.access.authorization import Scope
-from cli.serve.access.pools import need_all_pools
-from cli.serve.answers.query_request import Params, QueryRequest
-from cli.serve.answers.questions import await_indexed, query_night, query_store
-from cli.serve.answers.report_request import ReportRequest
-from cli.serve.answers.tables import TABLE_FORMS, entity_tag, table_answer, text_answer, unchanged
-from cli.serve.http.endpoints import (
+from tracehouse.cli.output.status_report import status_table
+from tracehouse.cli.serve.access.authorization import Scope
+from tracehouse.cli.serve.access.pools import need_all_pools
+from tracehouse.cli.serve.answers.query_request import Params, QueryRequest
+from tracehouse.cli.serve.answers.questions import await_indexed, query_night, query_store
+from tracehouse.cli.serve.answers.report_request import ReportRequest
+from tracehouse.cli.serve.answers.tables import (
+    TABLE_FORMS,
+    entity_tag,
+    table_answer,
+    text_answer,
+    unchanged,
+)
+from tracehouse.cli.serve.http.endpoints import (
     OBJECT,
     PAGING,
     QUERY_PATH,
@@ -31,18 +37,18 @@ from cli.serve.http.endpoints import (
     format_input,
     table_content,
 )
-from cli.serve.http.negotiation import RESERVED, check_parameters, choose_form, read_page
-from cli.serve.service import Service
-from queries.printable import json_text
-from queries.report import forms
-from queries.report.settings import read_settings
-from queries.report.stored_nights import key_of
-from warehouse.catalogue.header import Header
-from warehouse.catalogue.queries import find_query, list_headers
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.opening.status import read_status
-from warehouse.store import Warehouse
-from warehouse.upkeep.nights import JudgedNight
+from tracehouse.cli.serve.http.negotiation import RESERVED, check_parameters, choose_form, read_page
+from tracehouse.cli.serve.service import Service
+from tracehouse.queries.printable import json_text
+from tracehouse.queries.report import forms
+from tracehouse.queries.report.settings import read_settings
+from tracehouse.queries.report.stored_nights import key_of
+from tracehouse.warehouse.catalogue.header import Header
+from tracehouse.warehouse.catalogue.queries import find_query, list_headers
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.opening.status import read_status
+from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 REPORT_FORMS = forms.MEDIA_TYPES
 _OF_REPORTS = (*ReportRequest._fields, "format")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, Self
 
-from cli.serve.http.problems import Problem
-from cli.serve.nights import Nights
-from queries.report.content import Report
-from queries.report.pairwise import compare_report
-from queries.report.stored_nights import NightKey
-from warehouse.store import Warehouse
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.nights import Nights
+from tracehouse.queries.report.content import Report
+from tracehouse.queries.report.pairwise import compare_report
+from tracehouse.queries.report.stored_nights import NightKey
+from tracehouse.warehouse.store import Warehouse
 
 
 class ReportRequest(NamedTuple):

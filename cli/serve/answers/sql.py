@@ -10,21 +10,21 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cli.serve.access.authorization import Scope
-from cli.serve.access.pools import need_all_pools
-from cli.serve.answers.tables import TABLE_FORMS, table_answer
-from cli.serve.http.bodies import media_type_of, parse_body, read_short
-from cli.serve.http.disconnects import stopping_without_client
-from cli.serve.http.endpoints import TABLE_FORMAT, TEXT, Operation, table_content
-from cli.serve.http.heads import MOST_PARAMETERS
-from cli.serve.http.negotiation import choose_form
-from cli.serve.http.problems import Problem
-from cli.serve.http.threads import ConcurrencyLimit
-from cli.serve.service import Service
-from ingest.errors import pydantic_problem
-from warehouse.errors import CostlyStatementError, StatementError
-from warehouse.sandbox.bounds import SnapshotAnswer
-from warehouse.sandbox.workers import Stop
+from tracehouse.cli.serve.access.authorization import Scope
+from tracehouse.cli.serve.access.pools import need_all_pools
+from tracehouse.cli.serve.answers.tables import TABLE_FORMS, table_answer
+from tracehouse.cli.serve.http.bodies import media_type_of, parse_body, read_short
+from tracehouse.cli.serve.http.disconnects import stopping_without_client
+from tracehouse.cli.serve.http.endpoints import TABLE_FORMAT, TEXT, Operation, table_content
+from tracehouse.cli.serve.http.heads import MOST_PARAMETERS
+from tracehouse.cli.serve.http.negotiation import choose_form
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.http.threads import ConcurrencyLimit
+from tracehouse.cli.serve.service import Service
+from tracehouse.ingest.errors import pydantic_problem
+from tracehouse.warehouse.errors import CostlyStatementError, StatementError
+from tracehouse.warehouse.sandbox.bounds import SnapshotAnswer
+from tracehouse.warehouse.sandbox.workers import Stop
 
 _EXAMPLE = '{"sql": "SELECT $a", "params": {"a": 1}}'
 _STATUSES = {

@@ -16,8 +16,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from cli.serve.http.negotiation import ALL, Page
-from queries.formats import MEDIA_TYPES, Format, Rows, read_batches, write_encoded
+from tracehouse.cli.serve.http.negotiation import ALL, Page
+from tracehouse.queries.formats import MEDIA_TYPES, Format, Rows, read_batches, write_encoded
 
 TABLE_FORMS = MEDIA_TYPES
 _STARTED = secrets.token_hex(8)  # tags do not outlive the service: a store may change without it

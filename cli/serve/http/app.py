@@ -13,20 +13,20 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 
-from cli.serve.access.audit import AuditFile
-from cli.serve.changes import Changes
-from cli.serve.http.heads import HeadLimits
-from cli.serve.http.line_queue import LineQueue
-from cli.serve.http.logs import Log, LogHandler, write_standard_error
-from cli.serve.http.metrics import Metrics
-from cli.serve.http.problems import answer_problem
-from cli.serve.http.request_log import RequestLogMiddleware
-from cli.serve.http.routes import EARLY, LateRoutes
-from cli.serve.http.threads import ConcurrencyLimit
-from cli.serve.service import Service
-from cli.serve.upkeep.jobs import Jobs
-from ingest.errors import IngestError
-from warehouse.errors import QueryError, WarehouseError
+from tracehouse.cli.serve.access.audit import AuditFile
+from tracehouse.cli.serve.changes import Changes
+from tracehouse.cli.serve.http.heads import HeadLimits
+from tracehouse.cli.serve.http.line_queue import LineQueue
+from tracehouse.cli.serve.http.logs import Log, LogHandler, write_standard_error
+from tracehouse.cli.serve.http.metrics import Metrics
+from tracehouse.cli.serve.http.problems import answer_problem
+from tracehouse.cli.serve.http.request_log import RequestLogMiddleware
+from tracehouse.cli.serve.http.routes import EARLY, LateRoutes
+from tracehouse.cli.serve.http.threads import ConcurrencyLimit
+from tracehouse.cli.serve.service import Service
+from tracehouse.cli.serve.upkeep.jobs import Jobs
+from tracehouse.ingest.errors import IngestError
+from tracehouse.warehouse.errors import QueryError, WarehouseError
 
 _SQL_WAITING = 4  # statements that may wait for each worker
 _QUESTIONS = 4, 64  # queries of the live store at a time, and waiting ones

@@ -10,12 +10,12 @@ from functools import partial
 import pyarrow as pa
 from starlette.requests import ClientDisconnect, Request
 
-from cli.serve.http.heads import HEAD_BYTES
-from cli.serve.http.problems import Problem
-from cli.serve.http.threads import run_to_end
-from ingest.sources.packings import most_inflated
-from ingest.strict_json import parse_json
-from warehouse.inbox.spools import Spool
+from tracehouse.cli.serve.http.heads import HEAD_BYTES
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.http.threads import run_to_end
+from tracehouse.ingest.sources.packings import most_inflated
+from tracehouse.ingest.strict_json import parse_json
+from tracehouse.warehouse.inbox.spools import Spool
 
 ENCODINGS = ("gzip", "zstd")
 SHORT_BYTES = HEAD_BYTES  # longest body but that of an upload

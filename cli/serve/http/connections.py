@@ -10,9 +10,9 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from cli.serve.http.heads import HEAD_BYTES, HeadTooLongProblem
-from cli.serve.http.joined_writes import JoinedWrites
-from cli.serve.http.problems import Problem, problem_response
+from tracehouse.cli.serve.http.heads import HEAD_BYTES, HeadTooLongProblem
+from tracehouse.cli.serve.http.joined_writes import JoinedWrites
+from tracehouse.cli.serve.http.problems import Problem, problem_response
 
 HEAD_SECONDS = 10.0  # longest time until the head of a request is complete
 READ_SECONDS = 60.0  # longest time in which a client reads nothing of an answer

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from starlette.requests import ClientDisconnect, Request
 
-from warehouse.errors import QueryError, WarehouseError
+from tracehouse.warehouse.errors import QueryError, WarehouseError
 
 
 @asynccontextmanager

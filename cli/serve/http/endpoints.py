@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from cli.serve.access.authorization import Scope
-from cli.serve.answers.tables import TABLE_FORMS
+from tracehouse.cli.serve.access.authorization import Scope
+from tracehouse.cli.serve.answers.tables import TABLE_FORMS
 
 Schema = Mapping[str, Any]
 Content = Mapping[str, Schema]  # by media type

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from cli.serve.http.problems import Problem, problem_response
+from tracehouse.cli.serve.http.problems import Problem, problem_response
 
 HEAD_BYTES = 64 << 10  # largest head
 MOST_PARAMETERS = 1_000  # of an address, or of a statement

@@ -9,13 +9,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from cli.serve.http.endpoints import JSON_OBJECT, Operation
-from cli.serve.http.line_queue import LineQueue
-from cli.serve.service import Service
-from cli.serve.uploads.admission import describe_full_backlog
-from queries.printable import printable
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.errors import QueryError, StoreError
+from tracehouse.cli.serve.http.endpoints import JSON_OBJECT, Operation
+from tracehouse.cli.serve.http.line_queue import LineQueue
+from tracehouse.cli.serve.service import Service
+from tracehouse.cli.serve.uploads.admission import describe_full_backlog
+from tracehouse.queries.printable import printable
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.errors import QueryError, StoreError
 
 
 def find_obstacles(service: Service, audit: LineQueue) -> Iterator[tuple[str, str]]:

@@ -8,8 +8,8 @@ import stat
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from cli.serve.http.line_queue import LineQueue
-from queries.printable import json_text, printable, shorten
+from tracehouse.cli.serve.http.line_queue import LineQueue
+from tracehouse.queries.printable import json_text, printable, shorten
 
 _STANDARD_ERROR = 2  # its file descriptor
 _LONGEST_TEXT = 4000  # characters

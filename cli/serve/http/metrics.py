@@ -21,13 +21,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cli.serve.access.pools import need_all_pools
-from cli.serve.changes import Changes
-from cli.serve.http.endpoints import TEXT, Operation
-from cli.serve.http.line_queue import LineQueue
-from cli.serve.service import Service
-from warehouse.errors import QueryError, WarehouseError
-from warehouse.opening.snapshots import find_snapshots
+from tracehouse.cli.serve.access.pools import need_all_pools
+from tracehouse.cli.serve.changes import Changes
+from tracehouse.cli.serve.http.endpoints import TEXT, Operation
+from tracehouse.cli.serve.http.line_queue import LineQueue
+from tracehouse.cli.serve.service import Service
+from tracehouse.warehouse.errors import QueryError, WarehouseError
+from tracehouse.warehouse.opening.snapshots import find_snapshots
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the number of series
 

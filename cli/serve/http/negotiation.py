@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from starlette.requests import Request
 
-from cli.serve.http.problems import Problem
+from tracehouse.cli.serve.http.problems import Problem
 
 RESERVED = ("format", "limit", "offset")  # parameters of queries must not have these names
 

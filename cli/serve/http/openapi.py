@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from cli.parameter_schemas import TYPES, parameter_schema
-from cli.serve.http.endpoints import (
+from tracehouse.cli.parameter_schemas import TYPES, parameter_schema
+from tracehouse.cli.serve.http.endpoints import (
     JSON_OBJECT,
     QUERY_PATH,
     Content,
@@ -22,10 +22,10 @@ from cli.serve.http.endpoints import (
     Operation,
     table_content,
 )
-from cli.serve.http.problems import TYPE as PROBLEM
-from queries.printable import json_text
-from warehouse.catalogue.header import Column, Header
-from warehouse.catalogue.queries import list_headers
+from tracehouse.cli.serve.http.problems import TYPE as PROBLEM
+from tracehouse.queries.printable import json_text
+from tracehouse.warehouse.catalogue.header import Column, Header
+from tracehouse.warehouse.catalogue.queries import list_headers
 
 Json = dict[str, Any]
 

@@ -9,9 +9,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from ingest.errors import IngestError, ManifestError
-from queries.printable import printable
-from warehouse.errors import (
+from tracehouse.ingest.errors import IngestError, ManifestError
+from tracehouse.queries.printable import printable
+from tracehouse.warehouse.errors import (
     ArchiveError,
     FullDiskError,
     ParameterError,

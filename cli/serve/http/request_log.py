@@ -13,11 +13,11 @@ from typing import Any
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cli.serve.access.audit import AuditEntry
-from cli.serve.http.line_queue import LineQueue
-from cli.serve.http.logs import Log
-from cli.serve.http.metrics import Metrics
-from cli.serve.http.problems import Problem, problem_response
+from tracehouse.cli.serve.access.audit import AuditEntry
+from tracehouse.cli.serve.http.line_queue import LineQueue
+from tracehouse.cli.serve.http.logs import Log
+from tracehouse.cli.serve.http.metrics import Metrics
+from tracehouse.cli.serve.http.problems import Problem, problem_response
 
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _WRITES = {"POST", "PUT", "PATCH", "DELETE"}

@@ -9,16 +9,16 @@ from starlette.concurrency import run_in_threadpool
 from starlette.routing import BaseRoute, Match, Router
 from starlette.types import Receive, Scope, Send
 
-from cli.serve.http.health import healthz, readyz
-from cli.serve.uploads.batches import post_batch
-from cli.serve.uploads.dumps import get_dump, post_dumps, put_dump
+from tracehouse.cli.serve.http.health import healthz, readyz
+from tracehouse.cli.serve.uploads.batches import post_batch
+from tracehouse.cli.serve.uploads.dumps import get_dump, post_dumps, put_dump
 
 EARLY: Sequence[BaseRoute] = (put_dump, post_batch, get_dump, post_dumps, healthz, readyz)
 
 
 def list_routes() -> Sequence[BaseRoute]:
     """All routes of the service, the most used ones first."""
-    from cli.serve.http.late_routes import LATE  # a slow import
+    from tracehouse.cli.serve.http.late_routes import LATE  # a slow import
 
     return (*EARLY, *LATE)
 
@@ -38,7 +38,7 @@ class LateRoutes(BaseRoute):
         """Import the late routes, at the first call."""
         with self._lock:
             if not self._is_loaded:
-                from cli.serve.http import late_routes  # a slow import
+                from tracehouse.cli.serve.http import late_routes  # a slow import
 
                 self._begin()
                 place = self._router.routes.index(self)

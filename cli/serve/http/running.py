@@ -15,16 +15,16 @@ from typing import NoReturn
 import pyarrow as pa
 import uvicorn
 
-from cli.errors import OutputError
-from cli.output.streams import write_note
-from cli.serve.access.authorization import Access
-from cli.serve.changes import Changes
-from cli.serve.http.app import make_app
-from cli.serve.http.connections import Connection, most_connections
-from cli.serve.http.signals import Signals
-from cli.serve.http.supervisor import notify, passed_sockets
-from cli.serve.service import Service
-from cli.serve.settings import ServiceSettings
+from tracehouse.cli.errors import OutputError
+from tracehouse.cli.output.streams import write_note
+from tracehouse.cli.serve.access.authorization import Access
+from tracehouse.cli.serve.changes import Changes
+from tracehouse.cli.serve.http.app import make_app
+from tracehouse.cli.serve.http.connections import Connection, most_connections
+from tracehouse.cli.serve.http.signals import Signals
+from tracehouse.cli.serve.http.supervisor import notify, passed_sockets
+from tracehouse.cli.serve.service import Service
+from tracehouse.cli.serve.settings import ServiceSettings
 
 BACKLOG = 512  # connections that wait to be accepted
 LAST_SECONDS = 1  # time for requests to end after a signal

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
-from cli.serve.http.logs import LogFile
-from cli.serve.http.supervisor import notify
+from tracehouse.cli.serve.http.logs import LogFile
+from tracehouse.cli.serve.http.supervisor import notify
 
 ENDING_SECONDS = 1.5  # time to end after a signal
 

@@ -9,7 +9,7 @@ import os
 import socket
 from contextlib import suppress
 
-from cli.errors import OutputError
+from tracehouse.cli.errors import OutputError
 
 _FIRST_SOCKET = 3  # its file descriptor; the others follow
 _PASSED = ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 
-from cli.serve.http.problems import Problem
+from tracehouse.cli.serve.http.problems import Problem
 
 _Result = TypeVar("_Result")
 

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from cli.serve.access.pools import need_all_pools
-from cli.serve.page.alert_marks import alert_marks, merge_marks
-from cli.serve.page.cells import PLACE, Row, build_cell, link, pick, with_changes
-from cli.serve.page.charts import trend_chart
-from cli.serve.page.explain import find_alert
-from cli.serve.page.listing import Column, Table, plain_table
-from cli.serve.page.notes import add_notes, note_table
-from cli.serve.page.page_request import PageRequest
-from queries.report.axis import AxisKind
-from queries.report.content import Member, Report
-from queries.report.figures import delta_text, measure_text, member_operator, member_place
-from queries.report.line_chart import COLOURS, Line, LineChart
-from queries.report.notes import Note, choose_notes
-from queries.report.outline import notes_on
-from queries.report.plots import note_mark
+from tracehouse.cli.serve.access.pools import need_all_pools
+from tracehouse.cli.serve.page.alert_marks import alert_marks, merge_marks
+from tracehouse.cli.serve.page.cells import PLACE, Row, build_cell, link, pick, with_changes
+from tracehouse.cli.serve.page.charts import trend_chart
+from tracehouse.cli.serve.page.explain import find_alert
+from tracehouse.cli.serve.page.listing import Column, Table, plain_table
+from tracehouse.cli.serve.page.notes import add_notes, note_table
+from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.queries.report.axis import AxisKind
+from tracehouse.queries.report.content import Member, Report
+from tracehouse.queries.report.figures import (
+    delta_text,
+    measure_text,
+    member_operator,
+    member_place,
+)
+from tracehouse.queries.report.line_chart import COLOURS, Line, LineChart
+from tracehouse.queries.report.notes import Note, choose_notes
+from tracehouse.queries.report.outline import notes_on
+from tracehouse.queries.report.plots import note_mark
 
 FIELDS = ("group", "head", "scale", "zero")
 

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from cli.serve.page.cells import link
-from cli.serve.page.page_request import PageRequest
-from queries.report.content import Group, Member, Report
-from queries.report.figures import delta_text, member_operator
-from queries.report.line_chart import Mark
-from queries.report.settings import Settings
-from queries.report.stored_nights import last_night
+from tracehouse.cli.serve.page.cells import link
+from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.queries.report.content import Group, Member, Report
+from tracehouse.queries.report.figures import delta_text, member_operator
+from tracehouse.queries.report.line_chart import Mark
+from tracehouse.queries.report.settings import Settings
+from tracehouse.queries.report.stored_nights import last_night
 
 _SERIES = ("model", "backend", "run", "event_name", "delegate_id", "ordinal")
 

@@ -6,15 +6,15 @@ import math
 
 import pyarrow as pa
 
-from cli.output.text import is_number
-from cli.serve.http.problems import Problem
-from cli.serve.page.charts import Chart
-from cli.serve.page.page_request import Address
-from queries.plain_values import plain_rows
-from queries.plots.line_figure import line_figure
-from queries.report.axis import AxisKind
-from queries.report.figures import name_text
-from queries.report.line_chart import COLOURS, Line, LineChart, line_chart
+from tracehouse.cli.output.text import is_number
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.page.charts import Chart
+from tracehouse.cli.serve.page.page_request import Address
+from tracehouse.queries.plain_values import plain_rows
+from tracehouse.queries.plots.line_figure import line_figure
+from tracehouse.queries.report.axis import AxisKind
+from tracehouse.queries.report.figures import name_text
+from tracehouse.queries.report.line_chart import COLOURS, Line, LineChart, line_chart
 
 MOST_ROWS = 5000
 MOST_PLACES = 200

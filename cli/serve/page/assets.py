@@ -7,16 +7,16 @@ from importlib.resources import files
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cli.serve.page.site import page_template
-from cli.serve.page.timeline import KINDS
-from queries.report.line_chart import COLOURS
+from tracehouse.cli.serve.page.site import page_template
+from tracehouse.cli.serve.page.timeline import KINDS
+from tracehouse.queries.report.line_chart import COLOURS
 
 SCRIPTS = {  # by address
     "/changes.js": "changes.js",
     "/charts.js": "charts.js",
     "/uplot.js": "uplot/uPlot.iife.min.js",
 }
-_STATIC = files("cli.serve.page") / "static"
+_STATIC = files("tracehouse.cli.serve.page") / "static"
 _KEPT = {"Cache-Control": "max-age=300"}
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from queries.report.figures import NONE, count_text, place_text
+from tracehouse.queries.report.figures import NONE, count_text, place_text
 
 PLACE = ("device", "model", "backend")
 Row = dict[str, Any]

@@ -8,15 +8,15 @@ from typing import NamedTuple
 import svg
 from starlette.responses import Response
 
-from cli.serve.http.problems import Problem
-from cli.serve.page.cells import link
-from cli.serve.page.page_request import PageRequest
-from cli.serve.page.site import Parts
-from queries.plots.line_figure import line_figure
-from queries.report.axis import AxisKind
-from queries.report.drawing import Scale, lines, picture, scale_of, title
-from queries.report.figures import count_text, measure_text, name_text
-from queries.report.line_chart import LineChart, Mark, colour_class, line_chart
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.page.cells import link
+from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.cli.serve.page.site import Parts
+from tracehouse.queries.plots.line_figure import line_figure
+from tracehouse.queries.report.axis import AxisKind
+from tracehouse.queries.report.drawing import Scale, lines, picture, scale_of, title
+from tracehouse.queries.report.figures import count_text, measure_text, name_text
+from tracehouse.queries.report.line_chart import LineChart, Mark, colour_class, line_chart
 
 _WIDTH, _HEIGHT = 720, 260
 

@@ -7,15 +7,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cli.serve.http.problems import Problem
-from cli.serve.page.cells import Cell, Row, link, pick
-from cli.serve.page.listing import Column, listing, sort_page
-from cli.serve.page.page_request import PageRequest
-from queries.report.figures import cost_text, delta_text, duration_text, name_text, operator_text
-from queries.report.pair_breakdowns import PairBreakdowns
-from queries.report.tables import list_sums
-from queries.report.tally import TALLIED, tally_operators
-from warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.page.cells import Cell, Row, link, pick
+from tracehouse.cli.serve.page.listing import Column, listing, sort_page
+from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.queries.report.figures import (
+    cost_text,
+    delta_text,
+    duration_text,
+    name_text,
+    operator_text,
+)
+from tracehouse.queries.report.pair_breakdowns import PairBreakdowns
+from tracehouse.queries.report.tables import list_sums
+from tracehouse.queries.report.tally import TALLIED, tally_operators
+from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 
 BUILDS = {"base": "the one before", "head": "the last build"}
 FIELDS = (*BUILDS, "sort", "page")

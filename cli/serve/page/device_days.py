@@ -9,11 +9,11 @@ from glob import escape
 
 import pyarrow as pa
 
-from cli.serve.page.cells import Row
-from cli.serve.page.charts import spark_plot
-from cli.serve.page.listing import Column, Table, listing, sort_page
-from cli.serve.page.page_request import PageRequest
-from queries.report.figures import NONE
+from tracehouse.cli.serve.page.cells import Row
+from tracehouse.cli.serve.page.charts import spark_plot
+from tracehouse.cli.serve.page.listing import Column, Table, listing, sort_page
+from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.queries.report.figures import NONE
 
 DAYS = 30  # of a sparkline
 

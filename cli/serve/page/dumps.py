@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cli.serve.http.problems import Problem
-from cli.serve.page.cells import (
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.page.cells import (
     PLACE,
     Cell,
     Row,
@@ -17,10 +17,10 @@ from cli.serve.page.cells import (
     pick,
     place_of,
 )
-from cli.serve.page.listing import Column, Shown, listing, turn_pages
-from cli.serve.page.page_request import MOST_ROWS, PageRequest
-from cli.serve.page.timeline import Slice, timeline_chart
-from queries.report.figures import NONE, count_text, duration_text, number_text
+from tracehouse.cli.serve.page.listing import Column, Shown, listing, turn_pages
+from tracehouse.cli.serve.page.page_request import MOST_ROWS, PageRequest
+from tracehouse.cli.serve.page.timeline import Slice, timeline_chart
+from tracehouse.queries.report.figures import NONE, count_text, duration_text, number_text
 
 ROWS, EVENTS = 100, 200  # of a page
 FIELDS = ("page",)

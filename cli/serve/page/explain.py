@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from cli.serve.access.pools import need_all_pools
-from cli.serve.http.problems import Problem
-from cli.serve.page.cells import link
-from cli.serve.page.page_request import PageRequest
-from queries.explain.explanation import explain_group
-from queries.explain.html import body_parts
-from queries.report.content import Group, Report
-from queries.report.night import find_group
-from queries.report.stored_nights import NightKey
+from tracehouse.cli.serve.access.pools import need_all_pools
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.page.cells import link
+from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.queries.explain.explanation import explain_group
+from tracehouse.queries.explain.html import body_parts
+from tracehouse.queries.report.content import Group, Report
+from tracehouse.queries.report.night import find_group
+from tracehouse.queries.report.stored_nights import NightKey
 
 BUILDS = {"head": "the last build"}
 

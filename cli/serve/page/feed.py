@@ -7,11 +7,11 @@ from xml.etree.ElementTree import Element, SubElement
 
 from starlette.responses import Response
 
-from cli.serve.access.pools import need_all_pools
-from cli.serve.page.cells import link
-from cli.serve.page.page_request import PageRequest
-from queries.printable import printable
-from queries.report.xml_file import xml_file
+from tracehouse.cli.serve.access.pools import need_all_pools
+from tracehouse.cli.serve.page.cells import link
+from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.queries.printable import printable
+from tracehouse.queries.report.xml_file import xml_file
 
 _ATOM = "http://www.w3.org/2005/Atom"
 _NIGHTS = """SELECT n.build, n.verdict, n.summary, max(n.judged_at) AS judged_at

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from cli.serve.page.cells import natural_key
-from cli.serve.page.page_request import DATES, NAMES, Address, PageRequest, page_query
-from warehouse.errors import ParameterError
+from tracehouse.cli.serve.page.cells import natural_key
+from tracehouse.cli.serve.page.page_request import DATES, NAMES, Address, PageRequest, page_query
+from tracehouse.warehouse.errors import ParameterError
 
 MOST_NAMES = 500  # suggestions for a field
 MOST_LINKS = 12  # counts of a filter

@@ -10,13 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cli.serve.page.cells import Cell, Row, age_text, link
-from cli.serve.page.charts import coverage_plot
-from cli.serve.page.device_days import add_days, day_table, heat_text
-from cli.serve.page.last_night import night_parts
-from cli.serve.page.listing import Column, Table, listing, sort_page
-from cli.serve.page.page_request import PageRequest
-from queries.report.figures import NONE, count_text, number_text
+from tracehouse.cli.serve.page.cells import Cell, Row, age_text, link
+from tracehouse.cli.serve.page.charts import coverage_plot
+from tracehouse.cli.serve.page.device_days import add_days, day_table, heat_text
+from tracehouse.cli.serve.page.last_night import night_parts
+from tracehouse.cli.serve.page.listing import Column, Table, listing, sort_page
+from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.queries.report.figures import NONE, count_text, number_text
 
 NEWEST = 20  # builds in a coverage
 _FEW = 10  # devices, which are shown even if all are well

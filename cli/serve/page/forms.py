@@ -6,8 +6,8 @@ from urllib.parse import parse_qs
 
 from starlette.requests import Request
 
-from cli.serve.http.bodies import read_short
-from cli.serve.http.problems import Problem
+from tracehouse.cli.serve.http.bodies import read_short
+from tracehouse.cli.serve.http.problems import Problem
 
 FORM_BYTES = 8 << 10  # 500 characters may be 6,000 bytes
 MOST_FIELDS = 8

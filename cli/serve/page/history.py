@@ -8,18 +8,27 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cli.serve.http.problems import Problem
-from cli.serve.page.alert_marks import known_marks, merge_marks
-from cli.serve.page.cells import PLACE, Cell, Row, build_cell, link, more_text, pick, with_changes
-from cli.serve.page.charts import spark_plot, trend_chart
-from cli.serve.page.listing import Column, Shown, Table, listing, plain_table, sort_page
-from cli.serve.page.multiples import Multiple, make_multiple
-from cli.serve.page.notes import add_notes, find_notes, note_form, note_table
-from cli.serve.page.page_request import PageRequest
-from queries.report.figures import delta_text, duration_text, name_text, operator_text
-from queries.report.line_chart import COLOURS, Line, LineChart
-from queries.report.plots import note_mark
-from warehouse.errors import ParameterError
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.page.alert_marks import known_marks, merge_marks
+from tracehouse.cli.serve.page.cells import (
+    PLACE,
+    Cell,
+    Row,
+    build_cell,
+    link,
+    more_text,
+    pick,
+    with_changes,
+)
+from tracehouse.cli.serve.page.charts import spark_plot, trend_chart
+from tracehouse.cli.serve.page.listing import Column, Shown, Table, listing, plain_table, sort_page
+from tracehouse.cli.serve.page.multiples import Multiple, make_multiple
+from tracehouse.cli.serve.page.notes import add_notes, find_notes, note_form, note_table
+from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.queries.report.figures import delta_text, duration_text, name_text, operator_text
+from tracehouse.queries.report.line_chart import COLOURS, Line, LineChart
+from tracehouse.queries.report.plots import note_mark
+from tracehouse.warehouse.errors import ParameterError
 
 METHOD = "Method::execute"
 NEWEST, MOST_BUILDS = 20, 40  # builds of all devices, and of chosen ones

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from cli.serve.page.cells import age_text, link, pick
-from cli.serve.page.charts import spark_plot
-from cli.serve.page.page_request import PageRequest
-from queries.report.content import Group, Member, Report
-from queries.report.figures import count_text, is_measure, member_operator, name_text
-from queries.report.line_chart import Mark
-from queries.report.notes import choose_notes
-from queries.report.outline import commits_url, sort_groups, verdict_text
-from queries.report.plots import note_mark
-from queries.report.sensitivity_summary import SensitivitySummary
-from queries.report.settings import Settings, SettingsError
-from queries.report.stored_nights import LastNight, NightKey, last_night
-from queries.report.verdicts import State
-from warehouse.errors import QueryError
-from warehouse.queryable import Queryable
+from tracehouse.cli.serve.page.cells import age_text, link, pick
+from tracehouse.cli.serve.page.charts import spark_plot
+from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.queries.report.content import Group, Member, Report
+from tracehouse.queries.report.figures import count_text, is_measure, member_operator, name_text
+from tracehouse.queries.report.line_chart import Mark
+from tracehouse.queries.report.notes import choose_notes
+from tracehouse.queries.report.outline import commits_url, sort_groups, verdict_text
+from tracehouse.queries.report.plots import note_mark
+from tracehouse.queries.report.sensitivity_summary import SensitivitySummary
+from tracehouse.queries.report.settings import Settings, SettingsError
+from tracehouse.queries.report.stored_nights import LastNight, NightKey, last_night
+from tracehouse.queries.report.verdicts import State
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.queryable import Queryable
 
 _SINCE = "SELECT count(*) AS n FROM dumps WHERE ingested_at > $judged_at"
 MOST = 8  # alerts of a list

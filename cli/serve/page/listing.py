@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from cli.serve.http.problems import Problem
-from cli.serve.page.cells import Cell, Row, natural_key
-from cli.serve.page.page_request import Address
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.page.cells import Cell, Row, natural_key
+from tracehouse.cli.serve.page.page_request import Address
 
 ROWS = 50  # of a page
 MOST_PAGES = 1_000_000

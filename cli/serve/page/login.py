@@ -7,10 +7,10 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from cli.serve.access.authorization import COOKIE, Unauthorized, check_origin
-from cli.serve.http.problems import Problem
-from cli.serve.page.forms import read_form
-from cli.serve.page.site import show
+from tracehouse.cli.serve.access.authorization import COOKIE, Unauthorized, check_origin
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.page.forms import read_form
+from tracehouse.cli.serve.page.site import show
 
 _SECONDS = 30 * 24 * 3600  # a session
 

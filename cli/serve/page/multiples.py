@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import svg
 
-from cli.serve.page.charts import mark_lines, steady_scale
-from queries.report.axis import AxisKind
-from queries.report.drawing import Scale, lines, picture, title
-from queries.report.figures import delta_text, duration_text, name_text
-from queries.report.line_chart import Line, Mark, line_text
+from tracehouse.cli.serve.page.charts import mark_lines, steady_scale
+from tracehouse.queries.report.axis import AxisKind
+from tracehouse.queries.report.drawing import Scale, lines, picture, title
+from tracehouse.queries.report.figures import delta_text, duration_text, name_text
+from tracehouse.queries.report.line_chart import Line, Mark, line_text
 
 _WIDTH, _HEIGHT, _EDGE = 240, 72, 5
 

@@ -8,13 +8,13 @@ from urllib.parse import urlencode
 
 from starlette.responses import RedirectResponse, Response
 
-from cli.serve.http.problems import Problem
-from cli.serve.page.cells import Cell, Row, date_text, link, pick
-from cli.serve.page.listing import Column, Table, plain_table
-from cli.serve.page.page_request import PageRequest
-from cli.serve.page.triage import SCOPES
-from queries.report.figures import and_more
-from queries.report.notes import Note, choose_notes
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.page.cells import Cell, Row, date_text, link, pick
+from tracehouse.cli.serve.page.listing import Column, Table, plain_table
+from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.cli.serve.page.triage import SCOPES
+from tracehouse.queries.report.figures import and_more
+from tracehouse.queries.report.notes import Note, choose_notes
 
 SERIES = ("device", "pool", "model", "backend")
 

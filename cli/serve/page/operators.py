@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from cli.serve.page.cells import PLACE, Cell, Row, link, natural_key, pick
-from cli.serve.page.listing import Column, Table, plain_table, turn_pages
-from cli.serve.page.notes import add_notes, find_notes
-from cli.serve.page.page_request import PageRequest
-from queries.report.figures import count_text, duration_text, name_text
-from queries.report.notes import Note
+from tracehouse.cli.serve.page.cells import PLACE, Cell, Row, link, natural_key, pick
+from tracehouse.cli.serve.page.listing import Column, Table, plain_table, turn_pages
+from tracehouse.cli.serve.page.notes import add_notes, find_notes
+from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.queries.report.figures import count_text, duration_text, name_text
+from tracehouse.queries.report.notes import Note
 
 TOP = 30  # operators of a table
 TABLES = 12  # of a page

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from cli.serve.access.authorization import ANYONE, Bearer
-from cli.serve.access.pools import choose_pools
-from cli.serve.http.problems import Problem
-from cli.serve.nights import Nights
-from cli.serve.page.cells import Row, link
-from warehouse.catalogue.queries import Query, find_query
-from warehouse.store import Warehouse
-from warehouse.upkeep.nights import JudgedNight
+from tracehouse.cli.serve.access.authorization import ANYONE, Bearer
+from tracehouse.cli.serve.access.pools import choose_pools
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.nights import Nights
+from tracehouse.cli.serve.page.cells import Row, link
+from tracehouse.warehouse.catalogue.queries import Query, find_query
+from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 NAMES = ("device", "pool", "build", "model", "backend")  # filters by name
 DATES = ("since", "until")  # filters by the time of recording

@@ -6,11 +6,11 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from cli.serve.access.pools import need_all_pools
-from cli.serve.page.cells import Cell, Row, date_text
-from cli.serve.page.listing import Column, listing, sort_page
-from cli.serve.page.page_request import PageRequest
-from queries.report.figures import NONE
+from tracehouse.cli.serve.access.pools import need_all_pools
+from tracehouse.cli.serve.page.cells import Cell, Row, date_text
+from tracehouse.cli.serve.page.listing import Column, listing, sort_page
+from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.queries.report.figures import NONE
 
 FIELDS = ("sort", "page", "resolved_sort", "resolved_page")
 _TITLES = {"": "Still refused", "resolved_": "Resolved since"}

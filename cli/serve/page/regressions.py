@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from cli.serve.access.pools import need_all_pools
-from cli.serve.answers.report_request import ReportRequest
-from cli.serve.page.cells import age_text, link
-from cli.serve.page.last_night import describe_since
-from cli.serve.page.page_request import PageRequest
-from cli.serve.page.triage import CHOICES, SCOPES
-from queries.report.content import Report
-from queries.report.html import body_parts
-from queries.report.settings import Settings
-from queries.report.stored_nights import NightKey
-from warehouse.regressions.judging import list_heads
+from tracehouse.cli.serve.access.pools import need_all_pools
+from tracehouse.cli.serve.answers.report_request import ReportRequest
+from tracehouse.cli.serve.page.cells import age_text, link
+from tracehouse.cli.serve.page.last_night import describe_since
+from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.cli.serve.page.triage import CHOICES, SCOPES
+from tracehouse.queries.report.content import Report
+from tracehouse.queries.report.html import body_parts
+from tracehouse.queries.report.settings import Settings
+from tracehouse.queries.report.stored_nights import NightKey
+from tracehouse.warehouse.regressions.judging import list_heads
 
 BUILDS = {"head": "the last build", "base": "those before it, night by night"}
 FIELDS = ReportRequest._fields

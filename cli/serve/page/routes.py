@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from cli.serve.changes import Counts
-from cli.serve.page import (
+from tracehouse.cli.serve.changes import Counts
+from tracehouse.cli.serve.page import (
     alert_history,
     comparison,
     dumps,
@@ -19,12 +19,12 @@ from cli.serve.page import (
     regressions,
     timelines,
 )
-from cli.serve.page.assets import SCRIPTS, script, style
-from cli.serve.page.charts import chart_file
-from cli.serve.page.login import login, logout
-from cli.serve.page.site import view
-from cli.serve.page.sql_box import sql_box
-from cli.serve.page.triage import triage, write_note
+from tracehouse.cli.serve.page.assets import SCRIPTS, script, style
+from tracehouse.cli.serve.page.charts import chart_file
+from tracehouse.cli.serve.page.login import login, logout
+from tracehouse.cli.serve.page.site import view
+from tracehouse.cli.serve.page.sql_box import sql_box
+from tracehouse.cli.serve.page.triage import triage, write_note
 
 VIEWS = {
     "/": view(fleet.fleet, *fleet.FIELDS, news=Counts._fields),

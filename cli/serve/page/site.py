@@ -14,23 +14,23 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from cli.serve.access.authorization import Bearer, Scope, Unauthorized, cookie_secret
-from cli.serve.answers.questions import query_night, query_store
-from cli.serve.changes import Changes
-from cli.serve.http.negotiation import check_parameters
-from cli.serve.http.problems import Problem, as_problem
-from cli.serve.nights import Judging
-from cli.serve.page.cells import link
-from cli.serve.page.filter_form import Form, filter_form, plain_form
-from cli.serve.page.page_request import DATES, NAMES, Address, PageRequest
-from cli.serve.service import Service
-from ingest.errors import IngestError
-from queries.explain.html import PACKAGE
-from queries.report.figures import name_text
-from queries.report.html import page_environment
-from warehouse.errors import ParameterError, QueryError, WarehouseError
-from warehouse.store import Warehouse
-from warehouse.upkeep.nights import JudgedNight
+from tracehouse.cli.serve.access.authorization import Bearer, Scope, Unauthorized, cookie_secret
+from tracehouse.cli.serve.answers.questions import query_night, query_store
+from tracehouse.cli.serve.changes import Changes
+from tracehouse.cli.serve.http.negotiation import check_parameters
+from tracehouse.cli.serve.http.problems import Problem, as_problem
+from tracehouse.cli.serve.nights import Judging
+from tracehouse.cli.serve.page.cells import link
+from tracehouse.cli.serve.page.filter_form import Form, filter_form, plain_form
+from tracehouse.cli.serve.page.page_request import DATES, NAMES, Address, PageRequest
+from tracehouse.cli.serve.service import Service
+from tracehouse.ingest.errors import IngestError
+from tracehouse.queries.explain.html import PACKAGE
+from tracehouse.queries.report.figures import name_text
+from tracehouse.queries.report.html import page_environment
+from tracehouse.warehouse.errors import ParameterError, QueryError, WarehouseError
+from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 VIEWS = {
     "/": "Fleet",
@@ -174,7 +174,7 @@ def show(
 
 def page_template(name: str) -> Template:
     """A template of the site, or of reports."""
-    return page_environment("cli.serve.page", PACKAGE).get_template(f"{name}.jinja")
+    return page_environment("tracehouse.cli.serve.page", PACKAGE).get_template(f"{name}.jinja")
 
 
 def show_problem(request: Request, error: Exception) -> Response:

@@ -10,22 +10,22 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cli.output.text import is_number
-from cli.serve.access.authorization import Unauthorized
-from cli.serve.answers.questions import query_store
-from cli.serve.answers.sql import check_access, run_sql
-from cli.serve.answers.tables import TABLE_FORMS, table_answer
-from cli.serve.http.negotiation import check_parameters, choose_form
-from cli.serve.page.answer_chart import answer_chart
-from cli.serve.page.cells import Row
-from cli.serve.page.charts import svg_answer
-from cli.serve.page.listing import Column, Shown, listing, turn_pages
-from cli.serve.page.page_request import Address
-from cli.serve.page.site import ERRORS, problem_parts, read_address, show, to_login
-from queries.plain_values import plain_rows
-from queries.printable import json_text
-from queries.report.figures import NONE, count_text
-from warehouse.sandbox.bounds import SnapshotAnswer
+from tracehouse.cli.output.text import is_number
+from tracehouse.cli.serve.access.authorization import Unauthorized
+from tracehouse.cli.serve.answers.questions import query_store
+from tracehouse.cli.serve.answers.sql import check_access, run_sql
+from tracehouse.cli.serve.answers.tables import TABLE_FORMS, table_answer
+from tracehouse.cli.serve.http.negotiation import check_parameters, choose_form
+from tracehouse.cli.serve.page.answer_chart import answer_chart
+from tracehouse.cli.serve.page.cells import Row
+from tracehouse.cli.serve.page.charts import svg_answer
+from tracehouse.cli.serve.page.listing import Column, Shown, listing, turn_pages
+from tracehouse.cli.serve.page.page_request import Address
+from tracehouse.cli.serve.page.site import ERRORS, problem_parts, read_address, show, to_login
+from tracehouse.queries.plain_values import plain_rows
+from tracehouse.queries.printable import json_text
+from tracehouse.queries.report.figures import NONE, count_text
+from tracehouse.warehouse.sandbox.bounds import SnapshotAnswer
 
 ROWS = 200  # of a page
 FIELDS = ("sql", "page", "y", "format", "stop")

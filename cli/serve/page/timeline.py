@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import svg
 
-from cli.serve.page.charts import Chart, file_links
-from queries.plots.line_figure import DARK, STYLE, WIDTH
-from queries.report.drawing import label, picture, title
-from queries.report.figures import count_text, duration_text, name_text
-from queries.timeline.nesting import nest
+from tracehouse.cli.serve.page.charts import Chart, file_links
+from tracehouse.queries.plots.line_figure import DARK, STYLE, WIDTH
+from tracehouse.queries.report.drawing import label, picture, title
+from tracehouse.queries.report.figures import count_text, duration_text, name_text
+from tracehouse.queries.timeline.nesting import nest
 
 MOST_SLICES = 2000
 # The colour of each kind of event on a light and on a dark page.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from cli.serve.http.problems import Problem
-from cli.serve.page.cells import Row, link
-from cli.serve.page.charts import Chart, file_links
-from cli.serve.page.dumps import read_run
-from cli.serve.page.page_request import PageRequest
-from cli.serve.page.timeline import Timeline, timeline_plot
-from queries.report.figures import duration_text, name_text
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.page.cells import Row, link
+from tracehouse.cli.serve.page.charts import Chart, file_links
+from tracehouse.cli.serve.page.dumps import read_run
+from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.cli.serve.page.timeline import Timeline, timeline_plot
+from tracehouse.queries.report.figures import duration_text, name_text
 
 FIELDS = ("base", "head", "run")
 

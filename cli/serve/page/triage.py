@@ -10,19 +10,19 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from cli.serve.access.authorization import Scope
-from cli.serve.access.pools import need_all_pools
-from cli.serve.answers.questions import query_night
-from cli.serve.page.cells import link
-from cli.serve.page.forms import read_form
-from cli.serve.page.site import ERRORS, show_problem
-from cli.serve.upkeep.endpoints import describe
-from cli.serve.upkeep.jobs import Job
-from cli.upkeep.store_task import Task
-from cli.upkeep.triage import POINT, Accept, Note
-from queries.report.stored_nights import NightKey
-from warehouse.store import Warehouse
-from warehouse.upkeep.nights import JudgedNight
+from tracehouse.cli.serve.access.authorization import Scope
+from tracehouse.cli.serve.access.pools import need_all_pools
+from tracehouse.cli.serve.answers.questions import query_night
+from tracehouse.cli.serve.page.cells import link
+from tracehouse.cli.serve.page.forms import read_form
+from tracehouse.cli.serve.page.site import ERRORS, show_problem
+from tracehouse.cli.serve.upkeep.endpoints import describe
+from tracehouse.cli.serve.upkeep.jobs import Job
+from tracehouse.cli.upkeep.store_task import Task
+from tracehouse.cli.upkeep.triage import POINT, Accept, Note
+from tracehouse.queries.report.stored_nights import NightKey
+from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,11 +11,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from cli.serve.access.authorization import Scope
-from cli.serve.access.pools import need_all_pools
-from cli.serve.answers.tables import TABLE_FORMS, table_answer
-from cli.serve.http.bodies import media_type_of, parse_body, read_short
-from cli.serve.http.endpoints import (
+from tracehouse.cli.serve.access.authorization import Scope
+from tracehouse.cli.serve.access.pools import need_all_pools
+from tracehouse.cli.serve.answers.tables import TABLE_FORMS, table_answer
+from tracehouse.cli.serve.http.bodies import media_type_of, parse_body, read_short
+from tracehouse.cli.serve.http.endpoints import (
     JSON_OBJECT,
     TABLE_FORMAT,
     TEXT,
@@ -24,13 +24,13 @@ from cli.serve.http.endpoints import (
     Operation,
     table_content,
 )
-from cli.serve.http.negotiation import choose_form
-from cli.serve.http.problems import Problem
-from cli.serve.upkeep.jobs import Job
-from cli.upkeep.requests import KEY_HEADER, PATH
-from cli.upkeep.store_task import Task
-from cli.upkeep.tasks import TASKS
-from ingest.errors import pydantic_problem
+from tracehouse.cli.serve.http.negotiation import choose_form
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.upkeep.jobs import Job
+from tracehouse.cli.upkeep.requests import KEY_HEADER, PATH
+from tracehouse.cli.upkeep.store_task import Task
+from tracehouse.cli.upkeep.tasks import TASKS
+from tracehouse.ingest.errors import pydantic_problem
 
 ANSWER_SECONDS = 10.0  # a task that takes longer is answered with 202
 

@@ -9,12 +9,12 @@ from concurrent.futures import Future
 
 import pyarrow as pa
 
-from cli.serve.access.authorization import Bearer
-from cli.serve.http.problems import Problem
-from cli.serve.http.threads import wait_for_end
-from cli.serve.service import Service
-from cli.upkeep.store_task import Task, TaskStore
-from warehouse.load.summary import IngestProgress
+from tracehouse.cli.serve.access.authorization import Bearer
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.http.threads import wait_for_end
+from tracehouse.cli.serve.service import Service
+from tracehouse.cli.upkeep.store_task import Task, TaskStore
+from tracehouse.warehouse.load.summary import IngestProgress
 
 _MOST_WAITING = 16
 _MOST_KEPT = 64  # including ended jobs, whose rows can be requested again

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cli.serve.http.bodies import TooLargeProblem
-from cli.serve.http.problems import Problem
-from cli.serve.settings import MOST_WAITING, ServiceSettings
-from warehouse.inbox.known_dumps import KnownDumps
+from tracehouse.cli.serve.http.bodies import TooLargeProblem
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.settings import MOST_WAITING, ServiceSettings
+from tracehouse.warehouse.inbox.known_dumps import KnownDumps
 
 _SOON, _LATER = 1, 5  # seconds after which a client may try again
 _HELD_BYTES = 64 << 20  # in memory, of all bodies that are being received

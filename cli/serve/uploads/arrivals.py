@@ -10,16 +10,23 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from cli.serve.http.bodies import KEPT_BYTES, Settle, declared_bytes, encoding_of, inflate, receive
-from cli.serve.http.problems import Problem, as_problem
-from cli.serve.http.threads import run_to_end
-from cli.serve.service import Service
-from cli.serve.uploads.multipart import PartReader
-from cli.serve.uploads.record_stream import RecordReader
-from cli.serve.uploads.refusals import record_request
-from ingest.errors import IngestError
-from warehouse.errors import StoreError
-from warehouse.inbox.spools import Spool
+from tracehouse.cli.serve.http.bodies import (
+    KEPT_BYTES,
+    Settle,
+    declared_bytes,
+    encoding_of,
+    inflate,
+    receive,
+)
+from tracehouse.cli.serve.http.problems import Problem, as_problem
+from tracehouse.cli.serve.http.threads import run_to_end
+from tracehouse.cli.serve.service import Service
+from tracehouse.cli.serve.uploads.multipart import PartReader
+from tracehouse.cli.serve.uploads.record_stream import RecordReader
+from tracehouse.cli.serve.uploads.refusals import record_request
+from tracehouse.ingest.errors import IngestError
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.inbox.spools import Spool
 
 _Files = TypeVar("_Files", Spool, PartReader, RecordReader)
 _PIECES = 2  # of an unpacked body, written without a return to the event loop

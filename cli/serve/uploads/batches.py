@@ -9,29 +9,29 @@ from typing import NamedTuple
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from cli.serve.access.authorization import Bearer, Scope
-from cli.serve.access.pools import check_pool
-from cli.serve.http.endpoints import BYTES, Content, Operation
-from cli.serve.http.problems import Problem, as_problem
-from cli.serve.http.threads import run_to_end
-from cli.serve.service import Service
-from cli.serve.uploads.arrivals import close_spools, received, refusing
-from cli.serve.uploads.deliveries import (
+from tracehouse.cli.serve.access.authorization import Bearer, Scope
+from tracehouse.cli.serve.access.pools import check_pool
+from tracehouse.cli.serve.http.endpoints import BYTES, Content, Operation
+from tracehouse.cli.serve.http.problems import Problem, as_problem
+from tracehouse.cli.serve.http.threads import run_to_end
+from tracehouse.cli.serve.service import Service
+from tracehouse.cli.serve.uploads.arrivals import close_spools, received, refusing
+from tracehouse.cli.serve.uploads.deliveries import (
     count_sidecar_bytes,
     deliver_parts,
     stated_manifest,
     threads_for,
 )
-from cli.serve.uploads.dumps import ENCODING, PROBLEMS, SHA256_TEXT
-from cli.serve.uploads.record_stream import Record, RecordReader
-from cli.serve.uploads.refusals import UNNAMED, name_of, record_refusal
-from ingest.errors import IngestError
-from ingest.manifest.sidecars import SidecarParser
-from ingest.remote.uploading import MOST_DUMPS
-from warehouse.errors import StoreError
-from warehouse.inbox.accept import Outcome
-from warehouse.inbox.records import Delivery
-from warehouse.inbox.spools import Spool
+from tracehouse.cli.serve.uploads.dumps import ENCODING, PROBLEMS, SHA256_TEXT
+from tracehouse.cli.serve.uploads.record_stream import Record, RecordReader
+from tracehouse.cli.serve.uploads.refusals import UNNAMED, name_of, record_refusal
+from tracehouse.ingest.errors import IngestError
+from tracehouse.ingest.manifest.sidecars import SidecarParser
+from tracehouse.ingest.remote.uploading import MOST_DUMPS
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.inbox.accept import Outcome
+from tracehouse.warehouse.inbox.records import Delivery
+from tracehouse.warehouse.inbox.spools import Spool
 
 _RESULTS: Content = {
     "application/json": {

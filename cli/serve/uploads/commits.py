@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import partial
 
-from cli.serve.access.authorization import Bearer
-from cli.serve.access.pools import pool_of
-from cli.serve.http.problems import Problem
-from cli.serve.http.threads import run_to_end
-from ingest.dump import Refusal
-from warehouse.errors import StoreError
-from warehouse.inbox.accept import CONFLICT, Acceptor, Outcome
-from warehouse.inbox.group_commit import GroupCommit
-from warehouse.inbox.records import Delivery
-from warehouse.inbox.spools import Spool
+from tracehouse.cli.serve.access.authorization import Bearer
+from tracehouse.cli.serve.access.pools import pool_of
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.http.threads import run_to_end
+from tracehouse.ingest.dump import Refusal
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.inbox.accept import CONFLICT, Acceptor, Outcome
+from tracehouse.warehouse.inbox.group_commit import GroupCommit
+from tracehouse.warehouse.inbox.records import Delivery
+from tracehouse.warehouse.inbox.spools import Spool
 
 _LINGER_SECONDS = 0.003  # others may join meanwhile: each write costs as much as an upload
 OTHER_POOL = (

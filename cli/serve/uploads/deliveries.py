@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from functools import lru_cache
 
-from cli.serve.service import Service
-from cli.serve.uploads.multipart import FormPart
-from cli.serve.uploads.refusals import name_of
-from ingest.dump import HashedFile
-from ingest.manifest.models import Manifest
-from ingest.manifest.resolver import make_manifest
-from ingest.manifest.runner_output import counters_of
-from ingest.manifest.sidecars import Sidecar, SidecarParser, parse_sidecar
-from warehouse.inbox.records import Delivery, make_delivery
-from warehouse.load.children import OWN_SIDECAR_BYTES
+from tracehouse.cli.serve.service import Service
+from tracehouse.cli.serve.uploads.multipart import FormPart
+from tracehouse.cli.serve.uploads.refusals import name_of
+from tracehouse.ingest.dump import HashedFile
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.ingest.manifest.resolver import make_manifest
+from tracehouse.ingest.manifest.runner_output import counters_of
+from tracehouse.ingest.manifest.sidecars import Sidecar, SidecarParser, parse_sidecar
+from tracehouse.warehouse.inbox.records import Delivery, make_delivery
+from tracehouse.warehouse.load.children import OWN_SIDECAR_BYTES
 
 Parts = Mapping[str, FormPart]
 

@@ -14,16 +14,24 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from cli.serve.access.authorization import Scope
-from cli.serve.access.pools import check_pool, pool_of
-from cli.serve.http.bodies import ENCODINGS, media_type_of
-from cli.serve.http.endpoints import BYTES, JSON_OBJECT, TEXT, Content, Input, Operation, Schema
-from cli.serve.http.problems import Problem
-from cli.serve.http.threads import run_to_end
-from cli.serve.service import Service
-from cli.serve.uploads.arrivals import received, refusing
-from cli.serve.uploads.commits import OTHER_POOL
-from cli.serve.uploads.deliveries import (
+from tracehouse.cli.serve.access.authorization import Scope
+from tracehouse.cli.serve.access.pools import check_pool, pool_of
+from tracehouse.cli.serve.http.bodies import ENCODINGS, media_type_of
+from tracehouse.cli.serve.http.endpoints import (
+    BYTES,
+    JSON_OBJECT,
+    TEXT,
+    Content,
+    Input,
+    Operation,
+    Schema,
+)
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.http.threads import run_to_end
+from tracehouse.cli.serve.service import Service
+from tracehouse.cli.serve.uploads.arrivals import received, refusing
+from tracehouse.cli.serve.uploads.commits import OTHER_POOL
+from tracehouse.cli.serve.uploads.deliveries import (
     count_sidecar_bytes,
     deliver_parts,
     name_of_parts,
@@ -31,13 +39,13 @@ from cli.serve.uploads.deliveries import (
     stated_manifest,
     threads_for,
 )
-from cli.serve.uploads.multipart import NEEDED_PARTS, PARTS, PartReader
-from cli.serve.uploads.refusals import name_of
-from cli.serve.uploads.zips import accept_zip
-from ingest.manifest.sidecars import Sidecar
-from warehouse.inbox.accept import CONFLICT, Outcome
-from warehouse.inbox.records import make_delivery
-from warehouse.load.children import OWN_SIDECAR_BYTES
+from tracehouse.cli.serve.uploads.multipart import NEEDED_PARTS, PARTS, PartReader
+from tracehouse.cli.serve.uploads.refusals import name_of
+from tracehouse.cli.serve.uploads.zips import accept_zip
+from tracehouse.ingest.manifest.sidecars import Sidecar
+from tracehouse.warehouse.inbox.accept import CONFLICT, Outcome
+from tracehouse.warehouse.inbox.records import make_delivery
+from tracehouse.warehouse.load.children import OWN_SIDECAR_BYTES
 
 MANIFEST_HEADER = "Tracehouse-Manifest"
 

@@ -8,11 +8,11 @@ from python_multipart.exceptions import MultipartParseError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import Request
 
-from cli.serve.http.bodies import TooLargeProblem
-from cli.serve.http.problems import Problem
-from ingest.manifest.json_files import MAX_MANIFEST_BYTES
-from warehouse.inbox.inbox import Inbox
-from warehouse.inbox.spools import Spool
+from tracehouse.cli.serve.http.bodies import TooLargeProblem
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.ingest.manifest.json_files import MAX_MANIFEST_BYTES
+from tracehouse.warehouse.inbox.inbox import Inbox
+from tracehouse.warehouse.inbox.spools import Spool
 
 NEEDED_PARTS = ("dump", "manifest")
 PARTS = (*NEEDED_PARTS, "etrecord", "debug_buffer", "log", "qhas")

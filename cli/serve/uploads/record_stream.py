@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from cli.serve.http.bodies import TooLargeProblem
-from cli.serve.http.problems import Problem
-from cli.serve.uploads.multipart import LONGEST_NAME, NEEDED_PARTS, FormPart
-from ingest.errors import pydantic_problem
-from ingest.manifest.json_files import MAX_MANIFEST_BYTES
-from ingest.strict_json import parse_json
-from warehouse.inbox.inbox import Inbox
-from warehouse.inbox.spools import Spool
+from tracehouse.cli.serve.http.bodies import TooLargeProblem
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.uploads.multipart import LONGEST_NAME, NEEDED_PARTS, FormPart
+from tracehouse.ingest.errors import pydantic_problem
+from tracehouse.ingest.manifest.json_files import MAX_MANIFEST_BYTES
+from tracehouse.ingest.strict_json import parse_json
+from tracehouse.warehouse.inbox.inbox import Inbox
+from tracehouse.warehouse.inbox.spools import Spool
 
 ORDER = ("manifest", "dump", "etrecord", "debug_buffer", "log", "qhas")
 

@@ -6,10 +6,10 @@ from http import HTTPStatus
 
 from starlette.requests import Request
 
-from cli.serve.http.problems import Problem
-from cli.serve.service import Service
-from cli.serve.uploads.commits import UploadProblem
-from ingest.dump import Refusal
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.service import Service
+from tracehouse.cli.serve.uploads.commits import UploadProblem
+from tracehouse.ingest.dump import Refusal
 
 NAME_LETTERS = 16  # of a SHA-256 in the name of a dump
 UNNAMED = "upload"  # source of an upload without a name

@@ -12,19 +12,19 @@ from typing import NamedTuple
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from cli.serve.access.authorization import Bearer
-from cli.serve.access.pools import check_pool, pool_of
-from cli.serve.http.problems import Problem
-from cli.serve.http.threads import run_to_end
-from cli.serve.service import Service
-from cli.serve.uploads.arrivals import received
-from cli.serve.uploads.refusals import record_refusal
-from ingest.dump import Dump
-from ingest.errors import ManifestError, SourceError
-from ingest.found_dumps import FoundDumps
-from warehouse.inbox.accept import Outcome
-from warehouse.inbox.records import Delivery, pack_delivery
-from warehouse.inbox.spools import Spool
+from tracehouse.cli.serve.access.authorization import Bearer
+from tracehouse.cli.serve.access.pools import check_pool, pool_of
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.http.threads import run_to_end
+from tracehouse.cli.serve.service import Service
+from tracehouse.cli.serve.uploads.arrivals import received
+from tracehouse.cli.serve.uploads.refusals import record_refusal
+from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.errors import ManifestError, SourceError
+from tracehouse.ingest.found_dumps import FoundDumps
+from tracehouse.warehouse.inbox.accept import Outcome
+from tracehouse.warehouse.inbox.records import Delivery, pack_delivery
+from tracehouse.warehouse.inbox.spools import Spool
 
 NAME = "upload.zip"  # the zip's name in the names of its dumps
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from cli.agents.pages import MOST_BYTES, Cursor, error_page, table_answer, text_answer
 from tests.support.agent_questions import PAGED, rows_of
-from warehouse.errors import QueryError
+from tracehouse.cli.agents.pages import MOST_BYTES, Cursor, error_page, table_answer, text_answer
+from tracehouse.warehouse.errors import QueryError
 
 
 def pages(answer: object) -> list[str]:

@@ -16,16 +16,16 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
-from cli.agents.asked_store import AskedStore
-from cli.agents.pages import MOST_BYTES, ROUNDING
-from cli.agents.server import make_server
-from cli.stores import open_to_query
-from ingest.dump import Refusal
 from tests.support.agent_questions import MOST_CALLS, QUESTIONS, Question
 from tests.support.command import ENVIRONMENT
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.service_process import ServiceProcess
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.cli.agents.asked_store import AskedStore
+from tracehouse.cli.agents.pages import MOST_BYTES, ROUNDING
+from tracehouse.cli.agents.server import make_server
+from tracehouse.cli.stores import open_to_query
+from tracehouse.ingest.dump import Refusal
 
 _GIVEN = {
     "base": "base", "head": "f136", "base_backend": "portable", "head_backend": "xnnpack",

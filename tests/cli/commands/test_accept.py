@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from queries.report import stored_nights
 from tests.support.command import Outcome, Run
 from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_nights
+from tracehouse.queries.report import stored_nights
 
 
 @pytest.mark.slow

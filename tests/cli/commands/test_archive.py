@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.command import Run, run_on_terminal
 from tests.support.corpus import FARM
-from warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.archive import Archive
 
 DUMP = next(iter(sorted(FARM.rglob("*.etdp"))))
 SHA256 = hashlib.sha256(DUMP.read_bytes()).hexdigest()

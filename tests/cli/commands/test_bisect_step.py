@@ -12,9 +12,9 @@ from tests.support.nightly_farm import ingest_all, record_build
 
 @pytest.fixture(scope="module")
 def group(nightly_store: Path) -> str:
-    from queries.report.night import judge_head
-    from queries.report.settings import Settings
-    from warehouse import Warehouse
+    from tracehouse import Warehouse
+    from tracehouse.queries.report.night import judge_head
+    from tracehouse.queries.report.settings import Settings
 
     with Warehouse.open(nightly_store, read_only=True) as store:
         return judge_head(store, None, Settings()).groups[0].id

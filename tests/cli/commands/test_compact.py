@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import Run
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 
 @pytest.mark.slow

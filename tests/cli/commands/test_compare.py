@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from queries.report.text_table import sum_lines
 from tests.support.command import Run, run_on_terminal
 from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import breakdown_of_phone, ingest_all, nightly_store, record_build
-from warehouse.catalogue.queries import find_query
+from tracehouse.queries.report.text_table import sum_lines
+from tracehouse.warehouse.catalogue.queries import find_query
 
 SILENT = {"unchanged", "inconclusive", "below_resolution", "needs_more_dumps"}
 POOL = "native_call_max_pool2d_with_indices.out"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import ROOT, Run
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 
 def findings(run: Run, store: Path) -> dict[str, dict[str, str]]:
@@ -43,7 +43,7 @@ def test_a_missing_part_of_the_service_is_told_with_how_to_install_it(
             raise PackageNotFoundError
         return "1"
 
-    monkeypatch.setattr("cli.health.version", version_but_of_starlette)
+    monkeypatch.setattr("tracehouse.cli.health.version", version_but_of_starlette)
     found = findings(run, tmp_path / "none")["starlette"]
     assert (found["status"], found["detail"]) == (
         "missing",

@@ -9,8 +9,8 @@ from tests.support.command import Run
 from tests.support.documents import ROOT
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
-from warehouse import Inbox, Warehouse
-from warehouse.load import children
+from tracehouse import Inbox, Warehouse
+from tracehouse.warehouse.load import children
 
 NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
 

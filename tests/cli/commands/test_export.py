@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.command import Run
 from tests.support.cross_section import cross_section
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import Run
-from warehouse.errors import StoreError
-from warehouse.upkeep import compact as compaction
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.upkeep import compact as compaction
 
 
 def test_a_dump_is_deleted_only_with_yes(run: Run, farm_copy: Path) -> None:

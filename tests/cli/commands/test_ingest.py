@@ -12,8 +12,8 @@ import pytest
 from tests.support.command import Outcome, Run, run_on_terminal
 from tests.support.corpus import CORPUS, FARM
 from tests.support.etrecord_builder import MODELS
-from warehouse import Warehouse
-from warehouse.load.summary import IngestSummary
+from tracehouse import Warehouse
+from tracehouse.warehouse.load.summary import IngestSummary
 
 DUMP = CORPUS / "real" / "load_only.etdp"
 NAMES = ("--device", "d1", "--build", "b1", "--model", "m1")
@@ -122,7 +122,7 @@ def test_missing_names_are_told_with_the_ways_to_give_them(run: Run, own: Path) 
 def test_long_lists_of_refused_files_end_in_a_count(
     run: Run, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cli.output.ingest_report.SHOWN", 2)
+    monkeypatch.setattr("tracehouse.cli.output.ingest_report.SHOWN", 2)
     for number in range(5):
         (tmp_path / f"{number}.etdp").write_bytes(b"x" * number)
     *lines, last = run("ingest", tmp_path, *NAMES, "--store", own).err.splitlines()

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from ingest.producers import use_user_rules
 from tests.support.producer_dumps import producer_dump
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.ingest.producers import use_user_rules
 
 FACTS = [f"--{name}=x" for name in ("device", "build", "model")]
 OWN = """

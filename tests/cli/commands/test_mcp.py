@@ -14,7 +14,7 @@ import pytest
 from tests.support.command import COMMAND, ENVIRONMENT, Run
 from tests.support.service_process import ServiceProcess
 from tests.support.waiting import until
-from warehouse.opening.snapshots import find_snapshots
+from tracehouse.warehouse.opening.snapshots import find_snapshots
 
 
 def test_without_its_package_the_command_says_how_to_get_it(

@@ -8,8 +8,8 @@ import pytest
 from tests.support.command import Run
 from tests.support.service import service_of, serving
 from tests.support.waiting import until
-from warehouse import Warehouse
-from warehouse.engine.store_file import FILE_NAME
+from tracehouse import Warehouse
+from tracehouse.warehouse.engine.store_file import FILE_NAME
 
 
 def make_unreleased(store: Path) -> None:

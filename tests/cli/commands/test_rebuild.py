@@ -9,9 +9,9 @@ import pytest
 
 from tests.support.command import Run, run_on_terminal
 from tests.support.tiny_dumps import tiny_incoming
-from warehouse import Inbox
-from warehouse.archive.archive import Archive
-from warehouse.load.dump_rows import DumpRows
+from tracehouse import Inbox
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.load.dump_rows import DumpRows
 
 
 @pytest.mark.slow
@@ -123,7 +123,7 @@ def test_a_command_that_runs_out_of_memory_says_so_in_one_line(
     def run_out(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("warehouse.upkeep.rebuild.rebuild_store", run_out)
+    monkeypatch.setattr("tracehouse.warehouse.upkeep.rebuild.rebuild_store", run_out)
     done = run("rebuild", "--store", farm_copy)
     assert (done.code, done.out) == (1, b"")
     assert done.error.startswith("error: not enough memory: free some")

@@ -11,7 +11,7 @@ from tests.support.command import Run, run_on_terminal
 from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.strange_names import NAMES
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 
 @pytest.mark.parametrize(

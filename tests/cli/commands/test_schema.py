@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ingest.schemas.dumps import STORED
 from tests.support.command import Run
+from tracehouse.ingest.schemas.dumps import STORED
 
 
 def test_every_table_and_column_is_listed_with_its_comment(run: Run, store: Path) -> None:

@@ -11,15 +11,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from cli.serve.access.tokens import TokenScope, create_token
 from tests.support.command import ENVIRONMENT, Run
 from tests.support.cross_section import cross_section
 from tests.support.service_process import ServiceProcess
+from tracehouse.cli.serve.access.tokens import TokenScope, create_token
 
 WITHOUT = """
 import sys
 sys.modules.update(dict.fromkeys({names!r}))
-from cli.main import main
+from tracehouse.cli.main import main
 sys.exit(main({args!r}))
 """
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.command import Run
 from tests.support.corpus import CORPUS
-from warehouse import Warehouse
-from warehouse.opening.snapshots import find_snapshots
+from tracehouse import Warehouse
+from tracehouse.warehouse.opening.snapshots import find_snapshots
 
 DUMP = CORPUS / "real/load_only.etdp"
 NAMES = ("--device", "d", "--build", "b", "--model", "m")

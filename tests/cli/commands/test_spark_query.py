@@ -1,8 +1,8 @@
 import pytest
 
 from tests.support.command import Outcome
-from warehouse.catalogue.queries import list_queries
-from warehouse.lake.place import Lake
+from tracehouse.warehouse.catalogue.queries import list_queries
+from tracehouse.warehouse.lake.place import Lake
 
 
 @pytest.mark.parametrize("command", ["query", "report"])

@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 from tests.support.command import Run
-from warehouse import Warehouse
-from warehouse.inbox.served import FoundService, served
+from tracehouse import Warehouse
+from tracehouse.warehouse.inbox.served import FoundService, served
 
 
 def test_people_see_a_line_per_fact_that_is_known(run: Run, farm_copy: Path) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.serve.access.tokens import Tokens, TokenScope
 from tests.support.command import Run
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.cli.serve.access.tokens import Tokens, TokenScope
 
 
 def test_a_secret_is_printed_alone_and_once(run: Run, tmp_path: Path) -> None:

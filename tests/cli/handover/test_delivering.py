@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import pytest
 
-from cli.handover import delivering
-from cli.handover.delivering import DeliveryResult, Take, hand_over, service_uploader
-from cli.remote.choice import ServiceChoice
-from ingest.dump import Companion, Dump
-from ingest.errors import ManifestError, ServiceError, SourceError
-from ingest.manifest.models import Manifest
 from tests.support.stand_in_service import Refused, StandIn
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
+from tracehouse.cli.handover import delivering
+from tracehouse.cli.handover.delivering import DeliveryResult, Take, hand_over, service_uploader
+from tracehouse.cli.remote.choice import ServiceChoice
+from tracehouse.ingest.dump import Companion, Dump
+from tracehouse.ingest.errors import ManifestError, ServiceError, SourceError
+from tracehouse.ingest.manifest.models import Manifest
 
 
 def nameless() -> Manifest:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from cli.handover import inboxes
-from cli.handover.delivering import hand_over
-from cli.handover.inboxes import open_inbox
-from ingest.dump import Dump
-from ingest.manifest.models import Manifest
 from tests.support.stores import MANIFEST
 from tests.support.tiny_dumps import stored_event_counts, tiny_incoming
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.cli.handover import inboxes
+from tracehouse.cli.handover.delivering import hand_over
+from tracehouse.cli.handover.inboxes import open_inbox
+from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.manifest.models import Manifest
 
 BROKEN = Dump.of_bytes("broken.etdp", b"ED00" * 10, Manifest.model_validate(MANIFEST))
 

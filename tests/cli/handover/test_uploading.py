@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cli.handover.delivering import DeliveryResult
-from cli.handover.uploading import UploadSummary
-from ingest.dump import Refusal
+from tracehouse.cli.handover.delivering import DeliveryResult
+from tracehouse.cli.handover.uploading import UploadSummary
+from tracehouse.ingest.dump import Refusal
 
 
 def test_files_are_accepted_known_conflicts_and_refused_together() -> None:

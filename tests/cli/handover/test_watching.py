@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from cli.handover import delivering, watching
-from cli.handover.delivering import Take
-from cli.handover.watching import Watch, WatchCounts, WatchOptions
-from ingest.dump import Dump
-from ingest.errors import ServiceError, SourceError
-from ingest.watching.buckets import Bucket
-from ingest.watching.follower import Follower
-from ingest.watching.notices import Notices
-from ingest.watching.places import LocalFolder
-from ingest.watching.record import WatchRecord
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump
+from tracehouse.cli.handover import delivering, watching
+from tracehouse.cli.handover.delivering import Take
+from tracehouse.cli.handover.watching import Watch, WatchCounts, WatchOptions
+from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.errors import ServiceError, SourceError
+from tracehouse.ingest.watching.buckets import Bucket
+from tracehouse.ingest.watching.follower import Follower
+from tracehouse.ingest.watching.notices import Notices
+from tracehouse.ingest.watching.places import LocalFolder
+from tracehouse.ingest.watching.record import WatchRecord
 
 NAMES = {"device": "pixel8", "build": "b1", "model": "mv2"}
 AWAY = ServiceError("http://farm", "cannot be reached", reason="unreachable")

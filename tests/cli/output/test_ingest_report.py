@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from cli.output.ingest_report import SHOWN, write_refusals
-from ingest.dump import Refusal
+from tracehouse.cli.output.ingest_report import SHOWN, write_refusals
+from tracehouse.ingest.dump import Refusal
 
 
 def _refusals(count: int, detail: str = "no build; give --build") -> list[Refusal]:

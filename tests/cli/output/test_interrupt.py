@@ -9,26 +9,26 @@ import pytest
 
 from tests.support.command import ENVIRONMENT
 from tests.support.corpus import FARM
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 # As from a terminal: Ctrl-C comes when the first batch is committed.
 PROGRAM = """
 import os, signal, time
 from contextlib import contextmanager
 signal.signal(signal.SIGINT, signal.default_int_handler)
-import cli.output.progress
+import tracehouse.cli.output.progress
 @contextmanager
 def stop(**_):
     yield lambda done: (os.kill(os.getpid(), signal.SIGINT), time.sleep(60))
-cli.output.progress.progress_bar = stop
-from cli.main import main
+tracehouse.cli.output.progress.progress_bar = stop
+from tracehouse.cli.main import main
 main()
 """
 # The main thread is in a statement of DuckDB, and hears nothing.
 BUSY = """
 import os, signal, threading
 import duckdb
-from cli.output.interrupt import interruptible_bar
+from tracehouse.cli.output.interrupt import interruptible_bar
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 with interruptible_bar():
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from cli.output.output_file import standard_output_to
 from tests.support.command import Run, run_on_terminal
 from tests.support.corpus import CORPUS
+from tracehouse.cli.output.output_file import standard_output_to
 
 DUMP = CORPUS / "real" / "mlp_xnnpack_n1.etdp"
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from cli.output.query_help import column_help, query_example
-from warehouse.catalogue.header import Column
-from warehouse.catalogue.queries import find_query
+from tracehouse.cli.output.query_help import column_help, query_example
+from tracehouse.warehouse.catalogue.header import Column
+from tracehouse.warehouse.catalogue.queries import find_query
 
 
 def test_columns_are_aligned_and_their_meanings_folded_below_themselves() -> None:

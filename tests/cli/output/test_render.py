@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cli.output.render import Format, write_table
-from queries.plain_values import FormatError
 from tests.support.command import Run, run_on_terminal
+from tracehouse.cli.output.render import Format, write_table
+from tracehouse.queries.plain_values import FormatError
 
 Print = Callable[[pa.Table, Format], bytes]
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from cli.output.terminal import MAX_ROWS, print_table
 from tests.support.command import run_all_on_terminal, run_on_terminal
 from tests.support.questions import every_query
+from tracehouse.cli.output.terminal import MAX_ROWS, print_table
 
 
 def shown(table: pa.Table, width: int) -> list[str]:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from cli.listing import EXAMPLES
 from tests.support.command import Run
 from tests.support.stand_in_service import StandIn, arrow_answer, stand_in_service
+from tracehouse.cli.listing import EXAMPLES
 
 STATUS = pa.table({"problem": [""], "is_uncompacted": [False], "damaged_dumps": [0]})
 

@@ -8,10 +8,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pyarrow as pa
 
-from cli.serve.settings import ServiceSettings
-from ingest.remote import connection
 from tests.support.command import Run
 from tests.support.stand_in_service import Refused, StandIn, arrow_answer
+from tracehouse.cli.serve.settings import ServiceSettings
+from tracehouse.ingest.remote import connection
 
 
 def test_parameters_are_sent_under_their_names(run: Run, service: StandIn) -> None:

@@ -13,16 +13,16 @@ import pytest
 from starlette.requests import Request
 from starlette.testclient import TestClient
 
-from cli.serve import changes
-from cli.serve.access.authorization import Scope
-from cli.serve.access.tokens import create_token, revoke_token
-from cli.serve.changes import Changes, Counts
 from tests.support.nightly_farm import ingest_nights
 from tests.support.service import service_of, serving
 from tests.support.service_process import ServiceProcess
 from tests.support.tiny_dumps import tiny_dump
 from tests.support.uploads import put
 from tests.support.waiting import until
+from tracehouse.cli.serve import changes
+from tracehouse.cli.serve.access.authorization import Scope
+from tracehouse.cli.serve.access.tokens import create_token, revoke_token
+from tracehouse.cli.serve.changes import Changes, Counts
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ import pytest
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from cli.serve.http.routes import list_routes
-from queries.report.settings import Settings
-from queries.report.stored_nights import read_night
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.service import serving
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.cli.serve.http.routes import list_routes
+from tracehouse.queries.report.settings import Settings
+from tracehouse.queries.report.stored_nights import read_night
 
 _STRANGE = "\x01\x08\x0b\x1f\x7f\x9b\ufffe\uffff\u202e]]>"  # no XML can hold the most of these
 _OPERATOR = f"native_call_{_STRANGE}.out"

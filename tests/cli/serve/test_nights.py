@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve import nights as module
-from cli.serve.nights import Nights
-from queries.report.nightly import nightly_report
-from queries.report.settings import Settings
-from queries.report.stored_nights import NightKey
 from tests.support.nightly_farm import nightly_store, record_build
 from tests.support.service import judge_here, service_of, serving
 from tests.support.waiting import until
-from warehouse import Warehouse
-from warehouse.errors import QueryError, StoreError
-from warehouse.inbox.records import pack_delivery
-from warehouse.upkeep.nights import JudgedNight
+from tracehouse import Warehouse
+from tracehouse.cli.serve import nights as module
+from tracehouse.cli.serve.nights import Nights
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.settings import Settings
+from tracehouse.queries.report.stored_nights import NightKey
+from tracehouse.warehouse.errors import QueryError, StoreError
+from tracehouse.warehouse.inbox.records import pack_delivery
+from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def test_a_report_has_all_dumps_that_were_accepted_before_it(
         until(lambda: service.consumer.is_caught_up)
         service.acceptor.accept(list(map(pack_delivery, record_build(12))))
         assert client.get("/v1/report?format=json").json()["head"] == "b12"
-        monkeypatch.setattr("cli.serve.answers.reads.WAITING_SHARE", 0)
+        monkeypatch.setattr("tracehouse.cli.serve.answers.reads.WAITING_SHARE", 0)
         began, may_end = threading.Event(), threading.Event()
         service.consumer.perform(lambda: (began.set(), may_end.wait(60)))
         assert began.wait(60)
@@ -226,9 +226,9 @@ def test_a_report_that_cannot_be_stored_is_noted(
 def test_a_page_says_that_a_night_is_being_judged_and_loads_again(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cli.serve.answers.reads.WAITING_SHARE", 0)
+    monkeypatch.setattr("tracehouse.cli.serve.answers.reads.WAITING_SHARE", 0)
     with held(store, monkeypatch) as (client, judge):
-        monkeypatch.setattr("cli.serve.page.site.WAIT_SECONDS", 0)
+        monkeypatch.setattr("tracehouse.cli.serve.page.site.WAIT_SECONDS", 0)
         for view in ("/regressions", "/explain?group=0000"):
             text = client.get(view).text
             assert "The night of b11 is being judged. This page loads again until it is." in text
@@ -269,7 +269,7 @@ def test_a_page_that_loads_again_says_why_its_night_failed(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with held(store, monkeypatch) as (client, judge):
-        monkeypatch.setattr("cli.serve.page.site.WAIT_SECONDS", 0)
+        monkeypatch.setattr("tracehouse.cli.serve.page.site.WAIT_SECONDS", 0)
         assert "is being judged" in client.get("/regressions").text
         until(lambda: judge.builds == ["b11"])
         judge.error = QueryError("not enough memory")
@@ -355,7 +355,7 @@ def test_a_service_that_ends_does_not_wait_for_a_night(
 
     monkeypatch.setattr(module, "ChildProcess", stopped)
     with serving(store, has_judges=True, settle_seconds=3600) as client:
-        monkeypatch.setattr("cli.serve.page.site.WAIT_SECONDS", 0)
+        monkeypatch.setattr("tracehouse.cli.serve.page.site.WAIT_SECONDS", 0)
         assert "is being judged" in client.get("/regressions").text
         until(lambda: bool(children))
     assert children[0].process.returncode == -signal.SIGKILL

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.serve.settings import ServiceSettings, read_service_settings
-from queries.report.settings import SettingsError, read_settings
 from tests.support.documents import ROOT, blocks
+from tracehouse.cli.serve.settings import ServiceSettings, read_service_settings
+from tracehouse.queries.report.settings import SettingsError, read_settings
 
 FILE = """
 [nightly]

@@ -12,7 +12,7 @@ from tests.support.stores import ingest, write, writing
 from tests.support.tiny_dumps import tiny_dump
 from tests.support.uploads import sha256_of
 from tests.support.waiting import until
-from warehouse.errors import StoreError
+from tracehouse.warehouse.errors import StoreError
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_a_store_that_cannot_be_read_is_noted_and_tried_again(
     def fail(*_: object, **__: object) -> None:
         raise StoreError("store", "the disk fails")
 
-    monkeypatch.setattr("cli.serve.verifier.verify_store", fail)
+    monkeypatch.setattr("tracehouse.cli.serve.verifier.verify_store", fail)
     with serving(store, verify_seconds=0.05):
         told: list[str] = []
 
@@ -71,8 +71,8 @@ def test_files_of_others_are_decoded_again_by_another_process(
     write(tmp_path / "in/a.etdp", read_dump("real/mixed_xnnpack_n20"))
     shutil.copy(MODELS / "mixed_xnnpack.etrecord", tmp_path / "in/a.etrecord")
     ingest(tmp_path / "store", tmp_path / "in")
-    monkeypatch.setattr("warehouse.programs.reader.decode_etrecord", fail)
-    monkeypatch.setattr("warehouse.load.content.decode_dumps", fail)
+    monkeypatch.setattr("tracehouse.warehouse.programs.reader.decode_etrecord", fail)
+    monkeypatch.setattr("tracehouse.warehouse.load.content.decode_dumps", fail)
     with serving(tmp_path / "store", verify_seconds=0.05) as client:
         verifier = service_of(client).verifier
         until(lambda: verifier.verified > 1)

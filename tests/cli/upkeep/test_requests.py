@@ -5,13 +5,13 @@ import json
 import pyarrow as pa
 import pytest
 
-from cli.upkeep.requests import request_task
-from cli.upkeep.tasks import Amend
-from ingest.errors import ServiceError
-from ingest.remote.connection import ServiceConnection
 from tests.support.stand_in_service import Refused, arrow_answer, stand_in_service
-from warehouse.errors import QueryError
-from warehouse.load.summary import IngestProgress
+from tracehouse.cli.upkeep.requests import request_task
+from tracehouse.cli.upkeep.tasks import Amend
+from tracehouse.ingest.errors import ServiceError
+from tracehouse.ingest.remote.connection import ServiceConnection
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.load.summary import IngestProgress
 
 _TASK = Amend(set=("build=b2",), where={"build": "b1"}, yes=True)
 

@@ -12,16 +12,16 @@ from typing import NamedTuple
 import httpx2
 import pytest
 
-from cli.serve.access.authorization import Scope
-from cli.serve.access.tokens import create_token
 from tests.support.command import Outcome, Run
 from tests.support.service_process import ServiceProcess
 from tests.support.stores import MANIFEST, everything, ingest, write
 from tests.support.tiny_dumps import tiny_dump
 from tests.support.uploads import new_dump, put, sha256_of
 from tests.support.waiting import until
-from warehouse import Warehouse
-from warehouse.inbox.served import find_service
+from tracehouse import Warehouse
+from tracehouse.cli.serve.access.authorization import Scope
+from tracehouse.cli.serve.access.tokens import create_token
+from tracehouse.warehouse.inbox.served import find_service
 
 _FIRST = sha256_of(tiny_dump(0))
 # In this order; each changes what the next ones find.

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from cli.upkeep.store_task import Task, TaskStore
-from cli.upkeep.tasks import TASKS, Amend, Compact, Forget, RebuildDumps, Retention
-from ingest.errors import ManifestError
 from tests.support.stores import ingest, write
 from tests.support.tiny_dumps import tiny_dump
 from tests.support.uploads import sha256_of
-from warehouse import Warehouse
-from warehouse.errors import QueryError, StoreError
-from warehouse.upkeep.compact import CompactionResult, is_compaction_wanted
+from tracehouse import Warehouse
+from tracehouse.cli.upkeep.store_task import Task, TaskStore
+from tracehouse.cli.upkeep.tasks import TASKS, Amend, Compact, Forget, RebuildDumps, Retention
+from tracehouse.ingest.errors import ManifestError
+from tracehouse.warehouse.errors import QueryError, StoreError
+from tracehouse.warehouse.upkeep.compact import CompactionResult, is_compaction_wanted
 
 
 @pytest.fixture(scope="module")

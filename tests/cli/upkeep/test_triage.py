@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from cli.upkeep.store_task import Task
-from cli.upkeep.triage import Accept, Note
-from warehouse.errors import QueryError
+from tracehouse.cli.upkeep.store_task import Task
+from tracehouse.cli.upkeep.triage import Accept, Note
+from tracehouse.warehouse.errors import QueryError
 
 
 @pytest.mark.parametrize(

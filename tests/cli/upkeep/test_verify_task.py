@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from cli.upkeep.verify_task import Verify, describe
-from warehouse.errors import QueryError
-from warehouse.upkeep.verification import Damage, Verification
+from tracehouse.cli.upkeep.verify_task import Verify, describe
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.upkeep.verification import Damage, Verification
 
 
 @pytest.mark.parametrize(

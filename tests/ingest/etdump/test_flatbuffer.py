@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ingest.etdump import flatbuffer
-from ingest.etdump.arena import Arena, FaultyDumps
-from ingest.etdump.flatbuffer import TableColumn, read_tables
-from ingest.etdump.schema import read_headers
-from ingest.etdump.scope import Scope
 from tests.support.etdump_builder import build_etdump
+from tracehouse.ingest.etdump import flatbuffer
+from tracehouse.ingest.etdump.arena import Arena, FaultyDumps
+from tracehouse.ingest.etdump.flatbuffer import TableColumn, read_tables
+from tracehouse.ingest.etdump.schema import read_headers
+from tracehouse.ingest.etdump.scope import Scope
 
 ZERO = np.zeros(1, np.int64)
 

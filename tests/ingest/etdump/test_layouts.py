@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from ingest import decode_dumps
-from ingest.etdump import layouts
-from ingest.etdump.layouts import LayoutCache
 from tests.support.etdump_builder import build_etdump
+from tracehouse import decode_dumps
+from tracehouse.ingest.etdump import layouts
+from tracehouse.ingest.etdump.layouts import LayoutCache
 
 
 @pytest.fixture

@@ -9,11 +9,6 @@ from typing import Any
 
 import pytest
 
-from ingest import decode, decode_dumps
-from ingest.etdump import arena, flatbuffer, layouts, ledger, limits, long_runs
-from ingest.etdump import schema as etdump
-from ingest.etdump.limits import EXPANSION, EXPANSION_SLACK, LONGEST_NAME
-from ingest.tables import signature_tables
 from tests.support import plain_limits
 from tests.support.corpus import dump_names, read_dump
 from tests.support.cross_section import cross_section
@@ -23,6 +18,12 @@ from tests.tools.fuzz import worst_cases
 from tests.tools.fuzz.bombs import bomb
 from tests.tools.fuzz.checks import measure, read_or_fault
 from tests.tools.fuzz.mutations import mutant
+from tracehouse import decode_dumps
+from tracehouse.ingest import decode
+from tracehouse.ingest.etdump import arena, flatbuffer, layouts, ledger, limits, long_runs
+from tracehouse.ingest.etdump import schema as etdump
+from tracehouse.ingest.etdump.limits import EXPANSION, EXPANSION_SLACK, LONGEST_NAME
+from tracehouse.ingest.tables import signature_tables
 
 GOOD = read_dump("real/mlp_portable_n1")
 COMPANY = 250

@@ -10,15 +10,16 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 
-from ingest import decode, decode_dumps, stream_dump
-from ingest.errors import DumpError
-from ingest.etdump import long_runs
-from ingest.etdump import runs as events
 from tests.support.corpus import dump_names, read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.etdump_strategies import etdumps
 from tests.tools.fuzz import worst_cases
 from tests.tools.fuzz.checks import check_batch, parts_of, read_or_fault
+from tracehouse import decode_dumps, stream_dump
+from tracehouse.ingest import decode
+from tracehouse.ingest.errors import DumpError
+from tracehouse.ingest.etdump import long_runs
+from tracehouse.ingest.etdump import runs as events
 
 SMALL = [name for name in dump_names("real", "capi", "synthetic") if len(read_dump(name)) < 6_000]
 LOOP = 3_000

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ingest.etdump.arena import Arena
-from ingest.etdump.repeats import Repeats, cut_pieces, find_repeats
-from ingest.etdump.schema import read_headers
 from tests.support.corpus import read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.tools.fuzz import worst_cases
+from tracehouse.ingest.etdump.arena import Arena
+from tracehouse.ingest.etdump.repeats import Repeats, cut_pieces, find_repeats
+from tracehouse.ingest.etdump.schema import read_headers
 
 
 def repeats_of(*dumps: bytes) -> Repeats:

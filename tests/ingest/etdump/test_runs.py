@@ -7,11 +7,12 @@ import sys
 import pyarrow as pa
 import pytest
 
-from ingest import DecodedBatch, decode, decode_dumps
-from ingest.etdump import layouts, runs
-from ingest.etdump.layouts import LayoutCache
-from ingest.repeated_dumps import EarlierDumps
 from tests.support.corpus import CORPUS, read_dump
+from tracehouse import DecodedBatch, decode_dumps
+from tracehouse.ingest import decode
+from tracehouse.ingest.etdump import layouts, runs
+from tracehouse.ingest.etdump.layouts import LayoutCache
+from tracehouse.ingest.repeated_dumps import EarlierDumps
 
 DUMPS = [path.read_bytes() for path in sorted((CORPUS / "real").glob("*.etdp"))]
 MOST_CALLS = 2600  # it takes about 2,000; 3,200 when repeats were looked for, and what is absent

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import decode_dumps
 from tests.support.etdump_builder import build_etdump
 from tests.support.etdump_strategies import etdumps
 from tests.support.plain_rows import Row, decoded_rows, expected_rows
 from tests.support.reference_reader import is_size_prefixed, read_reference
+from tracehouse import decode_dumps
 
 
 @given(st.lists(st.tuples(etdumps(), st.booleans()), max_size=2))

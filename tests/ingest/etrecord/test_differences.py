@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.errors import EtRecordError
-from ingest.etrecord.differences import compare_programs
-from ingest.sources.places import Source
 from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import build_etrecord, build_program, node
+from tracehouse.ingest.errors import EtRecordError
+from tracehouse.ingest.etrecord.differences import compare_programs
+from tracehouse.ingest.sources.places import Source
 
 PROGRAMS = CORPUS.parent / "programs"
 

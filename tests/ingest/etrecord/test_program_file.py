@@ -6,10 +6,10 @@ import struct
 
 import pytest
 
-from ingest.errors import SourceError
-from ingest.etrecord.program_file import decode_program
 from tests.support.bounded_memory import run_alone
 from tests.support.corpus import CORPUS
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.etrecord.program_file import decode_program
 
 PROGRAMS = CORPUS.parent / "programs"
 
@@ -180,8 +180,8 @@ def test_what_a_program_refers_to_again_and_again_is_charged(attack):
 
 MEASURED = """
 from pathlib import Path
-from ingest.etrecord.program_file import decode_program
-from ingest.errors import SourceError
+from tracehouse.ingest.etrecord.program_file import decode_program
+from tracehouse.ingest.errors import SourceError
 def run(path):
     try:
         decode_program(Path(path).read_bytes(), "x")

@@ -7,13 +7,6 @@ import zipfile
 
 import pytest
 
-from ingest.errors import EtRecordError, SourceError
-from ingest.etrecord.graph_code import render_graph
-from ingest.etrecord.maps import DelegateMap
-from ingest.etrecord.record import EtRecord, read_etrecord
-from ingest.etrecord.tables import build_etrecord_tables
-from ingest.schemas.programs import PROGRAM_TABLES
-from ingest.sources.paths import Source
 from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import (
     EDGE,
@@ -25,6 +18,13 @@ from tests.support.etrecord_builder import (
     node,
     read_members,
 )
+from tracehouse.ingest.errors import EtRecordError, SourceError
+from tracehouse.ingest.etrecord.graph_code import render_graph
+from tracehouse.ingest.etrecord.maps import DelegateMap
+from tracehouse.ingest.etrecord.record import EtRecord, read_etrecord
+from tracehouse.ingest.etrecord.tables import build_etrecord_tables
+from tracehouse.ingest.schemas.programs import PROGRAM_TABLES
+from tracehouse.ingest.sources.paths import Source
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import zipfile
 import numpy as np
 import pytest
 
-from ingest.debug_buffer import TensorValue
-from ingest.errors import EtRecordError
-from ingest.etrecord.torch_archive import read_torch_archive
 from tests.support.etrecord_builder import MODELS, build_torch_archive, build_zip
+from tracehouse.ingest.debug_buffer import TensorValue
+from tracehouse.ingest.errors import EtRecordError
+from tracehouse.ingest.etrecord.torch_archive import read_torch_archive
 
 TENSOR = b"ctorch._utils\n_rebuild_tensor_v2\n"
 EIGHT_FLOATS = np.arange(8, dtype="<f4").tobytes()

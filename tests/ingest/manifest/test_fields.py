@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from ingest.manifest.fields import describe_differences, near_misses
-from ingest.manifest.resolver import Manifest
+from tracehouse.ingest.manifest.fields import describe_differences, near_misses
+from tracehouse.ingest.manifest.resolver import Manifest
 
 PLAIN = {"device": "pixel8", "build": "b7", "model": "mv2"}
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.errors import ManifestError
-from ingest.manifest.json_faults import explain_json
-from ingest.manifest.json_files import parse_json
+from tracehouse.ingest.errors import ManifestError
+from tracehouse.ingest.manifest.json_faults import explain_json
+from tracehouse.ingest.manifest.json_files import parse_json
 
 TEXT = '{"device": "pixel8", "temperature": 31.5}'
 FAULTS = {

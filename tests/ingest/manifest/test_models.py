@@ -7,9 +7,9 @@ import unicodedata
 import pytest
 from pydantic import ValidationError
 
-from ingest.manifest.models import Build, Device, Manifest, Model, Rate, RunContext
-from ingest.schemas.attributes import SECTIONS, short_name
 from tests.support.documents import ROOT
+from tracehouse.ingest.manifest.models import Build, Device, Manifest, Model, Rate, RunContext
+from tracehouse.ingest.schemas.attributes import SECTIONS, short_name
 
 MODELS = {"device": Device, "build": Build, "model": Model, "clock": Rate, "run": RunContext}
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.errors import ManifestError
-from ingest.manifest.path_template import parse_layout
+from tracehouse.ingest.errors import ManifestError
+from tracehouse.ingest.manifest.path_template import parse_layout
 
 FIELDS = ("device", "build", "model", "backend")
 

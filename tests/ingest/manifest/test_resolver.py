@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ingest.errors import ManifestError, SourceError
-from ingest.manifest.models import Counter, RunContext
-from ingest.manifest.resolver import (
+from tracehouse.ingest.errors import ManifestError, SourceError
+from tracehouse.ingest.manifest.models import Counter, RunContext
+from tracehouse.ingest.manifest.resolver import (
     Build,
     Device,
     Manifest,
@@ -22,7 +22,7 @@ from ingest.manifest.resolver import (
     check_fields,
     make_manifest,
 )
-from ingest.sources.paths import Source, find_sources
+from tracehouse.ingest.sources.paths import Source, find_sources
 
 PLAIN = {"device": "pixel8", "build": "b7", "model": "mv2"}
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import ManifestError
-from ingest.manifest.resolver import ManifestResolver
-from ingest.manifest.runner_output import parse_log, parse_printed, parse_qhas
-from ingest.sources.places import Source
 from tests.support.corpus import CORPUS
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.ingest.errors import ManifestError
+from tracehouse.ingest.manifest.resolver import ManifestResolver
+from tracehouse.ingest.manifest.runner_output import parse_log, parse_printed, parse_qhas
+from tracehouse.ingest.sources.places import Source
 
 LLM = (
     "Quilter's manner less interesting than his matter.<|endoftext|>\n"

@@ -7,17 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import ManifestError, SourceError
-from ingest.etrecord.program_file import BYTES_PER_BYTE, FREE_BYTES
-from ingest.manifest import json_files
-from ingest.manifest.json_files import MAX_MANIFEST_BYTES, MAX_MANIFEST_MARKS
-from ingest.manifest.runner_output import (
+from tests.support.documents import ROOT
+from tracehouse.ingest.errors import ManifestError, SourceError
+from tracehouse.ingest.etrecord.program_file import BYTES_PER_BYTE, FREE_BYTES
+from tracehouse.ingest.manifest import json_files
+from tracehouse.ingest.manifest.json_files import MAX_MANIFEST_BYTES, MAX_MANIFEST_MARKS
+from tracehouse.ingest.manifest.runner_output import (
     MAX_FIGURES,
     MAX_PRINTED_BYTES,
     MAX_PRINTED_COUNTERS,
     MAX_PRINTED_MARKS,
 )
-from ingest.manifest.sidecars import (
+from tracehouse.ingest.manifest.sidecars import (
     MAX_SIDECAR_BYTES,
     Bytes,
     Fields,
@@ -25,11 +26,10 @@ from ingest.manifest.sidecars import (
     parse_sidecar,
     read_sidecar,
 )
-from ingest.producers import LONGEST_MATCHED
-from ingest.settings_file import MAX_SETTINGS_BYTES, MAX_SETTINGS_DEPTH
-from ingest.sources.paths import Source
-from ingest.strict_json import MAX_DEPTH, MAX_DIGITS
-from tests.support.documents import ROOT
+from tracehouse.ingest.producers import LONGEST_MATCHED
+from tracehouse.ingest.settings_file import MAX_SETTINGS_BYTES, MAX_SETTINGS_DEPTH
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.strict_json import MAX_DEPTH, MAX_DIGITS
 
 REPORT = b'PyTorchObserver {"prompt_tokens":7}\n'
 JSON = [Sidecar.MANIFEST, Sidecar.BENCHMARK, Sidecar.QHAS]

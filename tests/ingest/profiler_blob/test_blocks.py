@@ -11,13 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.errors import DumpError
-from ingest.etdump.layouts import SignatureBook
-from ingest.profiler_blob.blocks import Blocks, decode_profiler_blob, is_profiler_blob
-from ingest.profiler_blob.runs import read_blob
-from ingest.schemas.dumps import DECODED
-from ingest.tables.build import build_tables
-from ingest.tables.signature_tables import build_event_signatures, build_run_signatures
 from tests.support.blob_builder import BLOCKS, block, build_profiler_blob
 from tests.support.blob_reader import (
     BlobError,
@@ -29,6 +22,13 @@ from tests.support.blob_reader import (
     text,
 )
 from tests.support.corpus import CORPUS, read_dump
+from tracehouse.ingest.errors import DumpError
+from tracehouse.ingest.etdump.layouts import SignatureBook
+from tracehouse.ingest.profiler_blob.blocks import Blocks, decode_profiler_blob, is_profiler_blob
+from tracehouse.ingest.profiler_blob.runs import read_blob
+from tracehouse.ingest.schemas.dumps import DECODED
+from tracehouse.ingest.tables.build import build_tables
+from tracehouse.ingest.tables.signature_tables import build_event_signatures, build_run_signatures
 
 BLOBS_ON_DISK = sorted((CORPUS / "legacy").glob("*.prof"))
 

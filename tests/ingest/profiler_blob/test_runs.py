@@ -5,14 +5,15 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from ingest import decode, decode_dumps, stream_dump
-from ingest.errors import DumpError
-from ingest.etdump import ledger
-from ingest.profiler_blob import blocks
-from ingest.profiler_blob import runs as blob_runs
 from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.etdump_builder import build_etdump
+from tracehouse import decode_dumps, stream_dump
+from tracehouse.ingest import decode
+from tracehouse.ingest.errors import DumpError
+from tracehouse.ingest.etdump import ledger
+from tracehouse.ingest.profiler_blob import blocks
+from tracehouse.ingest.profiler_blob import runs as blob_runs
 
 BLOB = (CORPUS / "legacy" / "iterations.prof").read_bytes()
 ETDUMP = read_dump("real/mlp_portable_n1")

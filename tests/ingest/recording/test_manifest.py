@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.errors import ManifestError
-from ingest.manifest.host import describe_host
-from ingest.manifest.resolver import Manifest
-from ingest.recording.manifest import check_manifest, describe_recording
-from ingest.recording.session import RecordingPlan
+from tracehouse.ingest.errors import ManifestError
+from tracehouse.ingest.manifest.host import describe_host
+from tracehouse.ingest.manifest.resolver import Manifest
+from tracehouse.ingest.recording.manifest import check_manifest, describe_recording
+from tracehouse.ingest.recording.session import RecordingPlan
 
 NAMES = {"device": "bench", "build": "b1"}
 

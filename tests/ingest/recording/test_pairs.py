@@ -7,12 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import RecordingError
-from ingest.recording.manifest import describe_recording
-from ingest.recording.pairs import PairsInterruptedError, Partners, plan_partners, record_pairs
-from ingest.recording.session import RecordingPlan
 from tests.support.corpus import CORPUS
 from tests.support.stand_in import VERSION, install_stand_in, write_program
+from tracehouse.ingest.errors import RecordingError
+from tracehouse.ingest.recording.manifest import describe_recording
+from tracehouse.ingest.recording.pairs import (
+    PairsInterruptedError,
+    Partners,
+    plan_partners,
+    record_pairs,
+)
+from tracehouse.ingest.recording.session import RecordingPlan
 
 NAMES = {"device": "bench", "build": "b1", "commit": "c1", "parent": "b0", "model": "cnn"}
 

@@ -11,20 +11,20 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from ingest.errors import SourceError
-from ingest.manifest import host
-from ingest.manifest.host import describe_host, describe_run_context
-from ingest.recording.session import (
+from tests.support.corpus import CORPUS
+from tests.support.cross_section import cross_section
+from tests.support.stand_in import VERSION, install_stand_in, write_program
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.manifest import host
+from tracehouse.ingest.manifest.host import describe_host, describe_run_context
+from tracehouse.ingest.recording.session import (
     RecordingError,
     RecordingPlan,
     check_program,
     read_inputs,
     run_recording,
 )
-from ingest.sources.paths import Source
-from tests.support.corpus import CORPUS
-from tests.support.cross_section import cross_section
-from tests.support.stand_in import VERSION, install_stand_in, write_program
+from tracehouse.ingest.sources.paths import Source
 
 NO_SPACE = "Ran out of space to store intermediate outputs"
 

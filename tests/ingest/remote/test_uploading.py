@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from ingest.errors import ServiceError
-from ingest.remote.connection import ServiceConnection
-from ingest.remote.uploading import DumpUploader, OutgoingDump, Receipt
 from tests.support.stand_in_service import Refused, StandIn
+from tracehouse.ingest.errors import ServiceError
+from tracehouse.ingest.remote.connection import ServiceConnection
+from tracehouse.ingest.remote.uploading import DumpUploader, OutgoingDump, Receipt
 
 DUMP = bytes(range(256)) * 3000
 SHA256 = hashlib.sha256(DUMP).hexdigest()

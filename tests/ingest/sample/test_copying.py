@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import SinkError
-from ingest.sample.copying import DUMPS, copy_sample
-from ingest.sources.paths import find_sources
 from tests.support.corpus import FARM
+from tracehouse.ingest.errors import SinkError
+from tracehouse.ingest.sample.copying import DUMPS, copy_sample
+from tracehouse.ingest.sources.paths import find_sources
 
 
 def test_every_file_of_the_farm_is_copied(tmp_path: Path) -> None:

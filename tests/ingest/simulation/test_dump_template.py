@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import decode_dumps
-from ingest.errors import DumpError
-from ingest.simulation.dump_template import DumpTemplate, repeat_runs
 from tests.support.corpus import CORPUS
 from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.event_blocks import run, timed
+from tracehouse import decode_dumps
+from tracehouse.ingest.errors import DumpError
+from tracehouse.ingest.simulation.dump_template import DumpTemplate, repeat_runs
 
 REAL = sorted((CORPUS / "real").glob("*.etdp"))
 TEMPLATE = DumpTemplate((CORPUS / "real/cnn_xnnpack_n20.etdp").read_bytes())

@@ -7,13 +7,13 @@ import zipfile
 
 import pytest
 
-from ingest import decode_dumps
-from ingest.decode import DecodedBatch
-from ingest.simulation.dump_template import DumpTemplate
-from ingest.simulation.plan import FarmSize, plan_farm
-from ingest.simulation.programs import OperatorKey, TemplateProgram, read_program
 from tests.support.corpus import CORPUS, FARM
 from tests.support.simulation import TEMPLATES
+from tracehouse import decode_dumps
+from tracehouse.ingest.decode import DecodedBatch
+from tracehouse.ingest.simulation.dump_template import DumpTemplate
+from tracehouse.ingest.simulation.plan import FarmSize, plan_farm
+from tracehouse.ingest.simulation.programs import OperatorKey, TemplateProgram, read_program
 
 NAMES = sorted(path.stem for path in TEMPLATES.glob("*.etdp"))
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import decode_dumps
-from ingest.decode import DecodedBatch
-from ingest.simulation.devices import KINDS, Noise, SimulatedDevice, TickClock
-from ingest.simulation.noise import draw_own_times
-from ingest.simulation.plan import FarmSize, plan_farm
-from ingest.simulation.recorder import ProgramRecorder
-from ingest.simulation.timeline import Timeline
-from ingest.tables.clocks import WRAPPED_32
+from tracehouse import decode_dumps
+from tracehouse.ingest.decode import DecodedBatch
+from tracehouse.ingest.simulation.devices import KINDS, Noise, SimulatedDevice, TickClock
+from tracehouse.ingest.simulation.noise import draw_own_times
+from tracehouse.ingest.simulation.plan import FarmSize, plan_farm
+from tracehouse.ingest.simulation.recorder import ProgramRecorder
+from tracehouse.ingest.simulation.timeline import Timeline
+from tracehouse.ingest.tables.clocks import WRAPPED_32
 
 FAMILIES = plan_farm(FarmSize(1, 1, 3, 1, 1), 0).families
 DEVICES = [SimulatedDevice(kind.name, kind, kind.slowness) for kind in KINDS]

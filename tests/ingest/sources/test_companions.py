@@ -4,8 +4,8 @@ import zipfile
 
 import pytest
 
-from ingest.sources.companions import CompanionFinder, Companions
-from ingest.sources.paths import Source
+from tracehouse.ingest.sources.companions import CompanionFinder, Companions
+from tracehouse.ingest.sources.paths import Source
 
 
 @pytest.fixture

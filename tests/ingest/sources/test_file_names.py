@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from ingest.sources.file_names import (
+from tracehouse.ingest.sources.file_names import (
     companion_stem,
     dump_names,
     is_companion,

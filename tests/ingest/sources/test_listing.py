@@ -7,11 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import SourceError
-from ingest.sources.companions import CompanionFinder
-from ingest.sources.folder_names import FolderNames
-from ingest.sources.listing import describe_passed_over, find_sources, list_sources, need_one
-from ingest.sources.paths import Source, count_bytes, list_names, read_source
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.sources.companions import CompanionFinder
+from tracehouse.ingest.sources.folder_names import FolderNames
+from tracehouse.ingest.sources.listing import (
+    describe_passed_over,
+    find_sources,
+    list_sources,
+    need_one,
+)
+from tracehouse.ingest.sources.paths import Source, count_bytes, list_names, read_source
 
 
 def packed(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:

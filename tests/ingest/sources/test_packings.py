@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from ingest.errors import SourceError
-from ingest.sources import packings
-from ingest.sources.packings import most_inflated, read_declared_bytes, unpack
-from ingest.sources.paths import Source, count_dump_bytes, read_dump_bytes
 from tests.support.stores import write
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.sources import packings
+from tracehouse.ingest.sources.packings import most_inflated, read_declared_bytes, unpack
+from tracehouse.ingest.sources.paths import Source, count_dump_bytes, read_dump_bytes
 
 DUMP = bytes(range(256)) * 300
 
@@ -99,7 +99,7 @@ def test_data_that_is_not_packed_stays_as_it_is(packing: str) -> None:
 
 
 def test_large_dump_is_unpacked_into_a_private_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingest.sources.private_bytes.COPY_FROM_BYTES", 1 << 10)
+    monkeypatch.setattr("tracehouse.ingest.sources.private_bytes.COPY_FROM_BYTES", 1 << 10)
     unpacked = unpack(gzip.compress(DUMP), "run.etdp.gz", "gzip", most_bytes=1 << 30)
     assert isinstance(unpacked, memoryview)
     assert unpacked == DUMP

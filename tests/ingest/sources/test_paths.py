@@ -10,9 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import SourceError
-from ingest.sources import private_bytes, zip_artifacts
-from ingest.sources.paths import Folder, Source, find_sources, read_if_present, read_source
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.sources import private_bytes, zip_artifacts
+from tracehouse.ingest.sources.paths import (
+    Folder,
+    Source,
+    find_sources,
+    read_if_present,
+    read_source,
+)
 
 
 def put(root: Path, *names: str) -> Path:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import SourceError
-from ingest.sources import private_bytes
-from ingest.sources.paths import MAX_FILE_BYTES, Source, read_source
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.sources import private_bytes
+from tracehouse.ingest.sources.paths import MAX_FILE_BYTES, Source, read_source
 
 SMALL, LARGE = 1 << 30, 1  # from this size on a file is copied: never, always
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import SourceError
-from ingest.sources import packings, private_bytes, zip_artifacts
-from ingest.sources.companions import CompanionFinder
-from ingest.sources.paths import (
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.sources import packings, private_bytes, zip_artifacts
+from tracehouse.ingest.sources.companions import CompanionFinder
+from tracehouse.ingest.sources.paths import (
     Source,
     count_bytes,
     count_dump_bytes,
@@ -22,7 +22,7 @@ from ingest.sources.paths import (
     read_end_if_present,
     read_source,
 )
-from ingest.sources.zip_artifacts import list_zip
+from tracehouse.ingest.sources.zip_artifacts import list_zip
 
 
 def directory_of(count: int, name: bytes) -> bytes:

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.tables.clocks import (
+from tracehouse.ingest.tables.clocks import (
     END_BEFORE_START,
     TOO_LONG,
     WRAPPED_32,

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import decode_dumps
 from tests.support.etdump_builder import build_etdump
+from tracehouse import decode_dumps
 
 
 def dump(*runs: str) -> bytes:

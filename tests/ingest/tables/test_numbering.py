@@ -1,8 +1,8 @@
 import numpy as np
 import pyarrow as pa
 
-from ingest.schemas.dumps import DECODED
-from ingest.tables.numbering import renumber_dumps
+from tracehouse.ingest.schemas.dumps import DECODED
+from tracehouse.ingest.tables.numbering import renumber_dumps
 
 NUMBERS = np.array([4, 9], np.int32)
 

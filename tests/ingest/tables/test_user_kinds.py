@@ -2,12 +2,12 @@ from functools import partial
 
 import pytest
 
-from ingest import decode_dumps
-from ingest.producers import parse_rule, read_user_rules, use_user_rules
-from ingest.settings_file import FILE_NAME
-from ingest.tables.user_kinds import rule_of_row, with_user_kinds
 from tests.support.producer_dumps import producer_dump
 from tests.support.traced_farm import Step, traced_dump
+from tracehouse import decode_dumps
+from tracehouse.ingest.producers import parse_rule, read_user_rules, use_user_rules
+from tracehouse.ingest.settings_file import FILE_NAME
+from tracehouse.ingest.tables.user_kinds import rule_of_row, with_user_kinds
 
 MINE = """
 [serve]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ingest.tracer import ETDumpWriter
 from tests.support.corpus import CORPUS
 from tests.support.runtime_calls import VALUES_START, make_writer
 from tests.support.traced_blocks import read_block, read_value
+from tracehouse import ETDumpWriter
 
 
 def test_the_runtimes_values_make_the_runtimes_debug_buffer():

@@ -6,10 +6,10 @@ from itertools import count
 
 import pytest
 
-from ingest.errors import FilterError, NoBlockError
-from ingest.tracer import ETDumpWriter
-from ingest.tracer.event_tracer import DebugLevel, DelegateOutputFilter, ProfilingLevel
 from tests.support.reference_reader import read_reference
+from tracehouse import ETDumpWriter
+from tracehouse.ingest.errors import FilterError, NoBlockError
+from tracehouse.ingest.tracer.event_tracer import DebugLevel, DelegateOutputFilter, ProfilingLevel
 
 
 def trace_method(**options):

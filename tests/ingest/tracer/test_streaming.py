@@ -11,10 +11,9 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from ingest.errors import SinkError
-from ingest.tracer import FolderSink, StreamingTracer
 from tests.support.reference_reader import read_reference
-from warehouse import Warehouse
+from tracehouse import FolderSink, StreamingTracer, Warehouse
+from tracehouse.ingest.errors import SinkError
 
 MANIFEST = {"device": "host", "build": "b1", "model": {"name": "mv2", "backend": "portable"}}
 
@@ -148,7 +147,7 @@ def test_killed_process_leaves_whole_dumps(tmp_path):
     script = textwrap.dedent("""
         import os, sys
         from pathlib import Path
-        from ingest.tracer import FolderSink, StreamingTracer
+        from tracehouse import FolderSink, StreamingTracer
         tracer = StreamingTracer(FolderSink(Path(sys.argv[1])))
         for number in range(5):
             with tracer.block("Execute"), tracer.profile("a"):

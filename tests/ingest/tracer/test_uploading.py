@@ -9,9 +9,9 @@ from datetime import datetime
 import numpy as np
 import pytest
 
-from ingest.errors import ServiceError, SinkError
-from ingest.tracer import StreamingTracer, UploadSink
 from tests.support.stand_in_service import Refused, StandIn
+from tracehouse import StreamingTracer, UploadSink
+from tracehouse.ingest.errors import ServiceError, SinkError
 
 MANIFEST = {"device": "host", "build": "b1", "model": "mv2"}
 

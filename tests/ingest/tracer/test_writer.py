@@ -13,10 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import decode_dumps
-from ingest.errors import EntryError, NoBlockError
-from ingest.tracer import ETDumpWriter
-from ingest.tracer.event_tracer import Tensor
 from tests.support.corpus import read_dump
 from tests.support.plain_rows import Rows, decoded_rows, reference_rows
 from tests.support.reference_reader import is_size_prefixed, read_reference
@@ -29,6 +25,9 @@ from tests.support.traced_blocks import (
     trace_block,
     write,
 )
+from tracehouse import ETDumpWriter, decode_dumps
+from tracehouse.ingest.errors import EntryError, NoBlockError
+from tracehouse.ingest.tracer.event_tracer import Tensor
 
 
 @pytest.mark.parametrize("name", sorted(CALLS))
@@ -206,7 +205,7 @@ def test_writer_is_new_after_each_dump():  # R4
 
 @pytest.mark.system
 def test_importing_the_reader_does_not_import_the_writer():
-    code = "import ingest, sys; sys.exit('flatbuffers' in sys.modules)"
+    code = "import tracehouse.ingest, sys; sys.exit('flatbuffers' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import SourceError
-from ingest.found_dumps import FoundDumps
-from ingest.watching.buckets import Bucket
-from ingest.watching.follower import Follower
-from ingest.watching.notices import Notices
-from ingest.watching.places import WatchedFile
-from ingest.watching.record import WatchRecord
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.found_dumps import FoundDumps
+from tracehouse.ingest.watching.buckets import Bucket
+from tracehouse.ingest.watching.follower import Follower
+from tracehouse.ingest.watching.notices import Notices
+from tracehouse.ingest.watching.places import WatchedFile
+from tracehouse.ingest.watching.record import WatchRecord
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest.watching.follower import Follower, WatchRound
-from ingest.watching.notices import Notices
-from ingest.watching.places import LocalFolder
-from ingest.watching.record import WatchRecord
 from tests.support.stores import write
+from tracehouse.ingest.watching.follower import Follower, WatchRound
+from tracehouse.ingest.watching.notices import Notices
+from tracehouse.ingest.watching.places import LocalFolder
+from tracehouse.ingest.watching.record import WatchRecord
 
 OLD = 1_000_000_000  # seconds: the time of files that nobody writes any more
 

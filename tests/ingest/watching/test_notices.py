@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.watching.notices import Notices
 from tests.support.stores import write
+from tracehouse.ingest.watching.notices import Notices
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import SourceError
-from ingest.watching.places import LocalFolder, WatchedFile
 from tests.support.stores import write
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.watching.places import LocalFolder, WatchedFile
 
 
 def test_files_are_seen_with_size_and_time_and_folders_without(tmp_path: Path) -> None:

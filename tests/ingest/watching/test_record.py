@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import SourceError
-from ingest.watching.places import WatchedFile
-from ingest.watching.record import WatchRecord
 from tests.support.full_disk import no_room
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.watching.places import WatchedFile
+from tracehouse.ingest.watching.record import WatchRecord
 
 A, B, C = (WatchedFile(f"/farm/{name}.etdp", 10, 20) for name in "abc")
 

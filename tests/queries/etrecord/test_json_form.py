@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import json
 
-from ingest.etrecord.record import read_etrecord
-from ingest.sources.paths import Source
-from queries.etrecord.json_form import etrecord_json
 from tests.support.etrecord_builder import MODELS
+from tracehouse.ingest.etrecord.record import read_etrecord
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.queries.etrecord.json_form import etrecord_json
 
 
 def test_document_holds_maps_and_graphs_with_the_code_of_each_node() -> None:

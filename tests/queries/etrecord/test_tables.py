@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ingest.etrecord.maps import DelegateMap
-from ingest.etrecord.record import EtRecord, read_etrecord
-from ingest.sources.paths import Source
-from queries.etrecord.tables import delegate_table, handle_table
 from tests.support.etrecord_builder import MODELS
+from tracehouse.ingest.etrecord.maps import DelegateMap
+from tracehouse.ingest.etrecord.record import EtRecord, read_etrecord
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.queries.etrecord.tables import delegate_table, handle_table
 
 
 def make_record(**changes: object) -> EtRecord:

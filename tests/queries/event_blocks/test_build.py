@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from ingest import decode_dumps
-from ingest.errors import DumpError
-from ingest.sources.paths import Source
-from queries.event_blocks.build import build_event_blocks, read_event_blocks
-from queries.event_blocks.json_form import event_blocks_json
-from queries.event_blocks.time_scales import TimeScale
 from tests.support.etdump_builder import build_etdump
 from tests.support.etdump_strategies import etdumps
 from tests.support.event_blocks import blocks_of, integer, json_of, logged, run, timed
+from tracehouse import decode_dumps
+from tracehouse.ingest.errors import DumpError
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.queries.event_blocks.build import build_event_blocks, read_event_blocks
+from tracehouse.queries.event_blocks.json_form import event_blocks_json
+from tracehouse.queries.event_blocks.time_scales import TimeScale
 
 
 def test_blocks_stand_in_order_of_first_appearance():

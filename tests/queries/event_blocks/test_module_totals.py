@@ -4,16 +4,20 @@ from dataclasses import replace
 
 import pytest
 
-from ingest.sources.paths import Source
-from queries.event_blocks.build import BlockData, EventData, read_event_blocks
-from queries.event_blocks.module_totals import module_paths, module_total_table, module_totals
-from queries.event_blocks.samples import Samples, SampleStatistics
-from queries.event_blocks.time_scales import TimeScale
-from queries.event_blocks.values_by_run import ValuesByRun
 from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import MODELS
-from warehouse.errors import QueryError
-from warehouse.programs.correlation import Origin
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.queries.event_blocks.build import BlockData, EventData, read_event_blocks
+from tracehouse.queries.event_blocks.module_totals import (
+    module_paths,
+    module_total_table,
+    module_totals,
+)
+from tracehouse.queries.event_blocks.samples import Samples, SampleStatistics
+from tracehouse.queries.event_blocks.time_scales import TimeScale
+from tracehouse.queries.event_blocks.values_by_run import ValuesByRun
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.programs.correlation import Origin
 
 NOTHING = ValuesByRun([], lambda _: [])
 

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from queries.event_blocks import samples as samples_module
-from queries.event_blocks.build import build_event_blocks, decode_tables
-from queries.event_blocks.logged_values import LoggedValues
-from queries.event_blocks.samples import summarise, summarise_groups
 from tests.support.etdump_builder import build_etdump
 from tests.support.event_blocks import integer, logged, run, timed
 from tests.tools.fuzz import worst_cases
+from tracehouse.queries.event_blocks import samples as samples_module
+from tracehouse.queries.event_blocks.build import build_event_blocks, decode_tables
+from tracehouse.queries.event_blocks.logged_values import LoggedValues
+from tracehouse.queries.event_blocks.samples import summarise, summarise_groups
 
 Count = Callable[[bytes], int]
 

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ingest.errors import EtRecordError
-from queries.event_blocks.reference_outputs import with_reference_outputs
 from tests.support.event_blocks import blocks_of, integer, logged, run, timed
-from warehouse.errors import QueryError
+from tracehouse.ingest.errors import EtRecordError
+from tracehouse.queries.event_blocks.reference_outputs import with_reference_outputs
+from tracehouse.warehouse.errors import QueryError
 
 OUTPUT = integer(7) | {"output": {"bool_val": True}}
 

@@ -4,9 +4,9 @@ import statistics
 
 import pytest
 
-from queries.event_blocks.time_scales import TimeScale
 from tests.support.event_blocks import blocks_of, json_of, run, timed
-from warehouse.errors import QueryError
+from tracehouse.queries.event_blocks.time_scales import TimeScale
+from tracehouse.warehouse.errors import QueryError
 
 TOP = 2**32
 

@@ -4,9 +4,9 @@ from fractions import Fraction
 
 import pytest
 
-from queries.event_blocks.time_scales import TimeScale, parse_delegate_clocks
 from tests.support.event_blocks import blocks_of, run, timed
-from warehouse.errors import QueryError
+from tracehouse.queries.event_blocks.time_scales import TimeScale, parse_delegate_clocks
+from tracehouse.warehouse.errors import QueryError
 
 
 def durations(**options):

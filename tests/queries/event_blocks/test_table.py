@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from queries.event_blocks.table import event_block_table, pandas_cells
-from queries.event_blocks.time_scales import TimeScale
 from tests.support.event_blocks import blocks_of, integer, logged, run, timed
+from tracehouse.queries.event_blocks.table import event_block_table, pandas_cells
+from tracehouse.queries.event_blocks.time_scales import TimeScale
 
 
 def test_the_table_hides_operator_calls_unless_asked():

@@ -5,8 +5,8 @@ import hashlib
 import numpy as np
 import pytest
 
-from ingest.debug_buffer import DebugBuffer, TensorValue
-from queries.event_blocks.value_json import MOST_ELEMENTS, value_json
+from tracehouse.ingest.debug_buffer import DebugBuffer, TensorValue
+from tracehouse.queries.event_blocks.value_json import MOST_ELEMENTS, value_json
 
 
 def tensor(dtype: str, *values: object) -> TensorValue:

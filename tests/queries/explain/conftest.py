@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from queries.explain.content import Explanation, Place
 from tests.support.softplus import softplus_explanation, softplus_store
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.explain.content import Explanation, Place
 
 
 @pytest.fixture(scope="session")

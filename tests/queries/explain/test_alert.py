@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from queries.explain.alert import MOST_PLACES, list_places, members_at
-from queries.report.content import BuildPoint
 from tests.support.nightly_farm import nightly_store
 from tests.support.reports import group, member
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.explain.alert import MOST_PLACES, list_places, members_at
+from tracehouse.queries.report.content import BuildPoint
 
 
 def at(device, *builds, **changes):

@@ -4,13 +4,13 @@ import shutil
 
 import pytest
 
-from queries.explain.content import ProgramChange
-from queries.explain.explanation import explain_group
-from queries.report.nightly import nightly_report
-from queries.report.settings import Settings
 from tests.support.nightly_farm import nightly_store
 from tests.support.softplus import softplus_group, softplus_report, softplus_store, unpack_softplus
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.explain.content import ProgramChange
+from tracehouse.queries.explain.explanation import explain_group
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.settings import Settings
 
 
 def test_a_wider_layer_and_a_lost_delegate_are_found(explained):

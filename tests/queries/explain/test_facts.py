@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from queries.explain.content import Place
-from queries.explain.facts import list_divergences, list_facts
-from queries.report.figures import NONE
 from tests.support.documents import ROOT
 from tests.support.nightly_farm import ingest_all, nightly_store, record_build
 from tests.support.store_template import copy_new_store
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.explain.content import Place
+from tracehouse.queries.explain.facts import list_divergences, list_facts
+from tracehouse.queries.report.figures import NONE
 
 
 def places(*devices, **changes):

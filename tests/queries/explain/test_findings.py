@@ -1,9 +1,15 @@
 from __future__ import annotations
 
-from queries.explain.content import Divergence, Fact, OperatorOrigin, Origin, ProgramChange
-from queries.explain.findings import list_findings
 from tests.support.explained import frame, programs, run_times
 from tests.support.reports import group
+from tracehouse.queries.explain.content import (
+    Divergence,
+    Fact,
+    OperatorOrigin,
+    Origin,
+    ProgramChange,
+)
+from tracehouse.queries.explain.findings import list_findings
 
 WHERE = "phone · net · xnnpack"
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import re
 
-from queries.explain.flame import flame_plot
 from tests.support.explained import frame, run_times
+from tracehouse.queries.explain.flame import flame_plot
 
 RECT = re.compile(r'<rect [^>]*?x="([\d.]+)"[^>]*?y="([\d.]+)"[^>]*?width="([\d.]+)"[^>]*?>')
 

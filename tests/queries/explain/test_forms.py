@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from queries.explain.content import Explanation
-from queries.explain.forms import MEDIA_TYPES, SUFFIXES, render
 from tests.support.explained import explanation
+from tracehouse.queries.explain.content import Explanation
+from tracehouse.queries.explain.forms import MEDIA_TYPES, SUFFIXES, render
 
 
 @pytest.mark.parametrize("form", MEDIA_TYPES)

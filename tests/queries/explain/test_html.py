@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import re
 
-from queries.explain.html import html_text
 from tests.support.explained import explanation, frame, programs, run_times
 from tests.support.strange_names import NAMES
+from tracehouse.queries.explain.html import html_text
 
 
 def test_the_page_loads_and_runs_nothing(explained):

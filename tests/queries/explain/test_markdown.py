@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from queries.explain.markdown import markdown_text
-from queries.report.markdown import MAX_BYTES
 from tests.support.explained import explanation, frame, programs, run_times
+from tracehouse.queries.explain.markdown import markdown_text
+from tracehouse.queries.report.markdown import MAX_BYTES
 
 
 def test_findings_are_listed_and_tables_folded():

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from queries.explain.content import Place
-from queries.explain.operators import OperatorKey, read_operators
 from tests.support.stores import ingest
 from tests.support.traced_farm import Step, write_nights
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.explain.content import Place
+from tracehouse.queries.explain.operators import OperatorKey, read_operators
 
 
 def placed(**changes):

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from queries.explain.operators import read_operators
-from queries.explain.origins import EventOrigin, RunOrigins, read_origins
 from tests.support.explained import key, node, operator, program, run_of
+from tracehouse.queries.explain.operators import read_operators
+from tracehouse.queries.explain.origins import EventOrigin, RunOrigins, read_origins
 
 BACKEND = "XnnpackBackend"
 

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from ingest.etrecord.differences import compare_programs
-from ingest.sources.places import parse_source
-from queries.explain.origins import RunOrigins
-from queries.explain.programs import changes_of_files, compare_stored
 from tests.support.documents import ROOT
 from tests.support.explained import node, operator, program, run_of
+from tracehouse.ingest.etrecord.differences import compare_programs
+from tracehouse.ingest.sources.places import parse_source
+from tracehouse.queries.explain.origins import RunOrigins
+from tracehouse.queries.explain.programs import changes_of_files, compare_stored
 
 BACKEND = "XnnpackBackend"
 ADD = "aten.add.Tensor"

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from queries.explain.operators import read_operators
-from queries.explain.stored_programs import read_programs
 from tests.support.corpus import CORPUS
 from tests.support.store_template import copy_new_store
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.explain.operators import read_operators
+from tracehouse.queries.explain.stored_programs import read_programs
 
 
 def real_pair(store, place):

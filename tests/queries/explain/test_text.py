@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from queries.explain.text import plain_text
 from tests.support.explained import explanation, frame, programs, run_times
+from tracehouse.queries.explain.text import plain_text
 
 
 def test_the_parts_of_a_run_are_aligned_and_indented():

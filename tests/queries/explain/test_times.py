@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from queries.explain.origins import EventOrigin, RunOrigins
-from queries.explain.times import method_frame
-from queries.report.breakdown import Breakdown, Work, break_down
 from tests.support.explained import key, node, operator, program, run_of
+from tracehouse.queries.explain.origins import EventOrigin, RunOrigins
+from tracehouse.queries.explain.times import method_frame
+from tracehouse.queries.report.breakdown import Breakdown, Work, break_down
 
 LAYER = (("", "Net"), ("layer", "net.Layer"))
 CALLS = {0: ({1}, None), 1: ({2, 3}, "XnnpackBackend")}

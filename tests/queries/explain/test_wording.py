@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from queries.explain.content import Origin
-from queries.explain.wording import (
+from tests.support.explained import explanation, frame, run_times
+from tracehouse.queries.explain.content import Origin
+from tracehouse.queries.explain.wording import (
     differing,
     frame_row,
     frame_rows,
@@ -9,7 +10,6 @@ from queries.explain.wording import (
     origin_text,
     run_heading,
 )
-from tests.support.explained import explanation, frame, run_times
 
 
 def test_short_parts_are_left_out_unless_the_alert_names_them():

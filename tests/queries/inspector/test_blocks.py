@@ -5,17 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from queries.event_blocks.module_totals import module_totals
-from queries.event_blocks.time_scales import TimeScale
-from queries.inspector.blocks import (
+from tests.support.event_blocks import blocks_of, integer, logged, run, timed
+from tracehouse.queries.event_blocks.module_totals import module_totals
+from tracehouse.queries.event_blocks.time_scales import TimeScale
+from tracehouse.queries.inspector.blocks import (
     EventBlock,
     block_data,
     event_columns,
     inspector_block,
     printed_columns,
 )
-from queries.inspector.events import Event, PerfData
-from tests.support.event_blocks import blocks_of, integer, logged, run, timed
+from tracehouse.queries.inspector.events import Event, PerfData
 
 IN_FC = {"node": {"L__self__": ("", "Net"), "L__self__fc": ("fc", "torch.nn.Linear")}}
 

@@ -6,10 +6,10 @@ import csv
 import io
 import json
 
-from queries.inspector import Event, EventBlock, Inspector, PerfData, TimeScale
-from queries.inspector.vgf_neural_statistics import SCHEMA
 from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import MODELS
+from tracehouse import Event, EventBlock, Inspector, PerfData, TimeScale
+from tracehouse.queries.inspector.vgf_neural_statistics import SCHEMA
 
 MIXED = CORPUS / "real" / "mixed_xnnpack_n20.etdp"
 RECORD = MODELS / "mixed_xnnpack.etrecord"

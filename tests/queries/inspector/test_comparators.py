@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from queries.inspector.comparators import (
+from tracehouse.queries.inspector.comparators import (
     IntermediateOutput,
     L1Comparator,
     MSEComparator,
@@ -15,8 +15,8 @@ from queries.inspector.comparators import (
     op_names,
     warn_of_arrays,
 )
-from queries.numeric_gap.comparators import as_float
-from warehouse.errors import QueryError
+from tracehouse.queries.numeric_gap.comparators import as_float
+from tracehouse.warehouse.errors import QueryError
 
 ONES = np.ones(3)
 

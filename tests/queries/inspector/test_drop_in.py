@@ -13,12 +13,12 @@ import sys
 import numpy as np
 import pytest
 
-from ingest.errors import DumpError, EtRecordError, SourceError
-from queries.errors import WrongTypeError
-from queries.inspector import Inspector, MSEComparator, TimeScale, compare_results
 from tests.support.corpus import CORPUS, read_golden
 from tests.support.etrecord_builder import MODELS
-from warehouse.errors import QueryError
+from tracehouse import Inspector, MSEComparator, TimeScale, compare_results
+from tracehouse.ingest.errors import DumpError, EtRecordError, SourceError
+from tracehouse.queries.errors import WrongTypeError
+from tracehouse.warehouse.errors import QueryError
 
 PRINTED = sorted((CORPUS.parent / "printed").iterdir())
 MIXED = CORPUS / "real" / "mixed_xnnpack_n20.etdp"

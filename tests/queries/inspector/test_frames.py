@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from queries.inspector.frames import new_frame, write_tsv
-from warehouse.errors import QueryError
+from tracehouse.queries.inspector.frames import new_frame, write_tsv
+from tracehouse.warehouse.errors import QueryError
 
 
 def test_a_data_frame_needs_pandas(monkeypatch):

@@ -3,14 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ingest.debug_buffer import TensorValue
-from queries.inspector.blocks import EventBlock
-from queries.inspector.comparators import MSEComparator
-from queries.inspector.events import Event
-from queries.inspector.gaps import gap_frame, logged_runs
-from queries.numeric_gap.logged_operators import LoggedRun
-from queries.numeric_gap.reference_run import ReferenceRun
-from queries.numeric_gap.run_values import Operator
+from tracehouse.ingest.debug_buffer import TensorValue
+from tracehouse.queries.inspector.blocks import EventBlock
+from tracehouse.queries.inspector.comparators import MSEComparator
+from tracehouse.queries.inspector.events import Event
+from tracehouse.queries.inspector.gaps import gap_frame, logged_runs
+from tracehouse.queries.numeric_gap.logged_operators import LoggedRun
+from tracehouse.queries.numeric_gap.reference_run import ReferenceRun
+from tracehouse.queries.numeric_gap.run_values import Operator
 
 
 class Recorder(MSEComparator):

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from queries.inspector.grid import grid_lines
+from tracehouse.queries.inspector.grid import grid_lines
 
 
 def grid(**columns):

@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from queries.inspector import EventBlock
-from queries.inspector.results import compare_results
-from queries.numeric_gap import output_gap
-from warehouse.errors import QueryError
+from tracehouse import EventBlock
+from tracehouse.queries.inspector.results import compare_results
+from tracehouse.queries.numeric_gap import output_gap
+from tracehouse.warehouse.errors import QueryError
 
 A = np.arange(1, 17, dtype=np.float32).reshape(4, 4)
 

@@ -5,10 +5,10 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from ingest.debug_buffer import TensorValue
-from queries.event_blocks.logged_values import as_array, logged_value
-from queries.inspector.tensors import tensor_form
-from warehouse.errors import QueryError
+from tracehouse.ingest.debug_buffer import TensorValue
+from tracehouse.queries.event_blocks.logged_values import as_array, logged_value
+from tracehouse.queries.inspector.tensors import tensor_form
+from tracehouse.warehouse.errors import QueryError
 
 
 class LikeTorch:

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from queries.inspector.vgf_neural_statistics import (
+from tracehouse.queries.inspector.vgf_neural_statistics import (
     SCHEMA,
     parse_vgf_neural_statistics_delegate_metadata,
     parse_vgf_neural_statistics_metadata,

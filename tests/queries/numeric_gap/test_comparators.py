@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.debug_buffer import TensorValue
-from queries.numeric_gap.comparators import (
+from tracehouse.ingest.debug_buffer import TensorValue
+from tracehouse.queries.numeric_gap.comparators import (
     COMPARATORS,
     compare,
     cosine_similarity,
@@ -18,7 +18,7 @@ from queries.numeric_gap.comparators import (
     mse,
     snr,
 )
-from warehouse.errors import QueryError
+from tracehouse.warehouse.errors import QueryError
 
 NAMES = ("base", "head")
 NUMBERS = st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=9)

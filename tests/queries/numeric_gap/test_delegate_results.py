@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.etrecord.record import read_etrecord
-from ingest.sources.paths import Source
-from queries.numeric_gap.delegate_results import DelegateResults
 from tests.support.etrecord_builder import build_etrecord, build_program, node
+from tracehouse.ingest.etrecord.record import read_etrecord
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.queries.numeric_gap.delegate_results import DelegateResults
 
 
 @pytest.fixture

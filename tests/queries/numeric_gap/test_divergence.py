@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from ingest.debug_buffer import TensorValue
-from queries.numeric_gap.divergence import find_divergences, first_divergence, is_within
-from queries.numeric_gap.gap import numeric_gap
-from queries.numeric_gap.logged_operators import LoggedRun
-from queries.numeric_gap.program_flow import ProgramFlow
-from queries.numeric_gap.run_values import Operator
+from tracehouse.ingest.debug_buffer import TensorValue
+from tracehouse.queries.numeric_gap.divergence import find_divergences, first_divergence, is_within
+from tracehouse.queries.numeric_gap.gap import numeric_gap
+from tracehouse.queries.numeric_gap.logged_operators import LoggedRun
+from tracehouse.queries.numeric_gap.program_flow import ProgramFlow
+from tracehouse.queries.numeric_gap.run_values import Operator
 
 YES, NO = True, False
 DIAMOND = {1: [], 2: [1], 3: [1], 4: [2, 3], 5: [4]}

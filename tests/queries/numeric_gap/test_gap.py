@@ -7,23 +7,23 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
-from ingest import decode_dumps
-from ingest.debug_buffer import TensorValue
-from ingest.sources.paths import Source, read_source
-from queries.event_blocks.build import decode_tables, read_correlation
-from queries.numeric_gap.gap import numeric_gap
-from queries.numeric_gap.logged_operators import (
-    LoggedRun,
-    build_logged_operators,
-    read_logged_operators,
-)
-from queries.numeric_gap.operator_join import Operator
-from queries.numeric_gap.reference_run import run_reference
 from tests.support.corpus import CORPUS
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import MODELS
 from tests.support.event_blocks import integer, logged, run, timed
-from warehouse.errors import QueryError
+from tracehouse import decode_dumps
+from tracehouse.ingest.debug_buffer import TensorValue
+from tracehouse.ingest.sources.paths import Source, read_source
+from tracehouse.queries.event_blocks.build import decode_tables, read_correlation
+from tracehouse.queries.numeric_gap.gap import numeric_gap
+from tracehouse.queries.numeric_gap.logged_operators import (
+    LoggedRun,
+    build_logged_operators,
+    read_logged_operators,
+)
+from tracehouse.queries.numeric_gap.operator_join import Operator
+from tracehouse.queries.numeric_gap.reference_run import run_reference
+from tracehouse.warehouse.errors import QueryError
 
 # Gaps that torch finds in the same tensors: debug handle, MSE, L1, SNR.
 PREFILL = [

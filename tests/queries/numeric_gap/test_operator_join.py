@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.debug_buffer import TensorValue
-from queries.numeric_gap.operator_join import Operator, join_operators
+from tracehouse.ingest.debug_buffer import TensorValue
+from tracehouse.queries.numeric_gap.operator_join import Operator, join_operators
 
 
 def tensor(*shape, dtype="float32"):

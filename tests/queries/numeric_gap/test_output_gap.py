@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ingest.debug_buffer import TensorValue
-from queries.numeric_gap.output_gap import compare_results
 from tests.support.event_blocks import blocks_of, integer, logged, run, timed
+from tracehouse.ingest.debug_buffer import TensorValue
+from tracehouse.queries.numeric_gap.output_gap import compare_results
 
 OUTPUT = {"output": {"bool_val": True}}
 DOUBLE = {"val": "Double", "double_value": {"double_val": 3.0}}

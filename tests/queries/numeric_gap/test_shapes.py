@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ingest.debug_buffer import TensorValue
-from queries.numeric_gap.shapes import differ_in_kind, is_same_order, reshaped
+from tracehouse.ingest.debug_buffer import TensorValue
+from tracehouse.queries.numeric_gap.shapes import differ_in_kind, is_same_order, reshaped
 
 
 def tensor(*shape, dtype="float32"):

@@ -4,16 +4,16 @@ import shutil
 
 import pytest
 
-from ingest.sources.paths import Source
-from queries.numeric_gap.gap import numeric_gap
-from queries.numeric_gap.logged_operators import read_logged_operators
-from queries.numeric_gap.stored_dumps import stored_operators
 from tests.support.corpus import CORPUS
 from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from tests.support.stores import ingest
-from warehouse import Warehouse
-from warehouse.errors import QueryError
+from tracehouse import Warehouse
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.queries.numeric_gap.gap import numeric_gap
+from tracehouse.queries.numeric_gap.logged_operators import read_logged_operators
+from tracehouse.queries.numeric_gap.stored_dumps import stored_operators
+from tracehouse.warehouse.errors import QueryError
 
 REAL = CORPUS / "real"
 

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from queries.plots.figure import MOST_BARS, MOST_LINES, query_figure
 from tests.support.strange_names import NAMES
-from warehouse.errors import QueryError
+from tracehouse.queries.plots.figure import MOST_BARS, MOST_LINES, query_figure
+from tracehouse.warehouse.errors import QueryError
 
 EVIL = "</text></svg><script>alert(1)</script>"
 

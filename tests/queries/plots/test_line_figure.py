@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from queries.plots.line_figure import line_figure
-from queries.report.line_chart import Line, LineChart
+from tracehouse.queries.plots.line_figure import line_figure
+from tracehouse.queries.report.line_chart import Line, LineChart
 
 
 def test_a_file_has_names_and_colours_of_its_lines_and_no_links() -> None:

@@ -7,10 +7,10 @@ import struct
 import pyarrow as pa
 import pytest
 
-from queries.plots.figure import query_figure
-from queries.plots.picture import picture_of
 from tests.support.strange_names import NAMES
-from warehouse.errors import QueryError
+from tracehouse.queries.plots.figure import query_figure
+from tracehouse.queries.plots.picture import picture_of
+from tracehouse.warehouse.errors import QueryError
 
 SQUARE = '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20">{inside}</svg>'
 TEXT = '<text x="4" y="15" style="font: 12px system-ui, sans-serif">x</text>'
@@ -36,6 +36,6 @@ def test_any_name_is_drawn() -> None:
 def test_without_a_font_there_is_no_picture_without_its_texts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("queries.plots.picture.FAMILIES", ("No Such Font",))
+    monkeypatch.setattr("tracehouse.queries.plots.picture.FAMILIES", ("No Such Font",))
     with pytest.raises(QueryError, match=r"needs one of the fonts No Such Font.*\.svg"):
         picture_of(SQUARE.format(inside=TEXT))

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from queries.plots.terminal import HISTORIES, HOTSPOTS, trends, with_bars, with_histograms
-from warehouse.catalogue.queries import load_catalogue
+from tracehouse.queries.plots.terminal import (
+    HISTORIES,
+    HOTSPOTS,
+    trends,
+    with_bars,
+    with_histograms,
+)
+from tracehouse.warehouse.catalogue.queries import load_catalogue
 
 
 def test_hotspots_have_a_bar_after_their_share() -> None:

@@ -8,14 +8,18 @@ from typing import Any
 
 import pytest
 
-from ingest.errors import DumpError
-from ingest.sources.paths import Source
-from queries.profiler_blob.blocks import FrameworkTax, ProfilerBlock, read_profiler_blocks
-from queries.profiler_blob.json_form import profiler_blob_json
-from queries.profiler_blob.time_scales import ProfilerTimeScale
 from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.corpus import CORPUS
-from warehouse.errors import QueryError
+from tracehouse.ingest.errors import DumpError
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.queries.profiler_blob.blocks import (
+    FrameworkTax,
+    ProfilerBlock,
+    read_profiler_blocks,
+)
+from tracehouse.queries.profiler_blob.json_form import profiler_blob_json
+from tracehouse.queries.profiler_blob.time_scales import ProfilerTimeScale
+from tracehouse.warehouse.errors import QueryError
 
 NAMES = sorted(path.name.removesuffix(".prof") for path in (CORPUS / "legacy").glob("*.prof"))
 SCALES = {

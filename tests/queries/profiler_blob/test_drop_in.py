@@ -7,11 +7,11 @@ from dataclasses import asdict
 
 import pytest
 
-from ingest.errors import DumpError
-from queries.profiler_blob.drop_in import TimeScale, deserialize_profile_results
 from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.corpus import CORPUS
-from warehouse.errors import QueryError
+from tracehouse.ingest.errors import DumpError
+from tracehouse.queries.profiler_blob.drop_in import TimeScale, deserialize_profile_results
+from tracehouse.warehouse.errors import QueryError
 
 SCALES = ("TIME_IN_NS", "TIME_IN_US", "TIME_IN_MS", "CPU_CYCLES")
 ANSWERED = [

@@ -5,11 +5,11 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from ingest.sources.paths import Source
-from queries.profiler_blob.blocks import read_profiler_blocks
-from queries.profiler_blob.tables import sample_table, titled_tables
-from queries.profiler_blob.time_scales import ProfilerTimeScale
 from tests.support.blob_builder import block, build_profiler_blob
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.queries.profiler_blob.blocks import read_profiler_blocks
+from tracehouse.queries.profiler_blob.tables import sample_table, titled_tables
+from tracehouse.queries.profiler_blob.time_scales import ProfilerTimeScale
 
 CYCLES, NS = ProfilerTimeScale.CYCLES, ProfilerTimeScale.NS
 

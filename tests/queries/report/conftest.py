@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from queries.report.night import HeadNight, judge_head
-from queries.report.settings import Settings
 from tests.support.nightly_farm import nightly_store, pool_of_phones
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.report.night import HeadNight, judge_head
+from tracehouse.queries.report.settings import Settings
 
 
 @pytest.fixture(scope="session")

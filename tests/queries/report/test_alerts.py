@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from queries.report.alerts import last_night_before, list_alerts, order_alerts
-from queries.report.content import EnvironmentChange
-from queries.report.figures import delta_text, times_text
-from queries.report.headline import order_rows
-from queries.report.night import GroupDecision, judge_head
-from queries.report.settings import Owner, Settings
 from tests.support.nightly_farm import ingest_all, record_build
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.report.alerts import last_night_before, list_alerts, order_alerts
+from tracehouse.queries.report.content import EnvironmentChange
+from tracehouse.queries.report.figures import delta_text, times_text
+from tracehouse.queries.report.headline import order_rows
+from tracehouse.queries.report.night import GroupDecision, judge_head
+from tracehouse.queries.report.settings import Owner, Settings
 
 
 def alerts_of(night, commits):

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from queries.report.content import Group, Report
-from queries.report.nightly import nightly_report
-from queries.report.pairwise import compare_report
-from queries.report.settings import Settings
-from queries.report.verdicts import State, Verdict
 from tests.support.stores import ingest
 from tests.support.traced_farm import Step, write_nights
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.report.content import Group, Report
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.pairwise import compare_report
+from tracehouse.queries.report.settings import Settings
+from tracehouse.queries.report.verdicts import State, Verdict
 
 BASES, HEADS = 6, 3
 MM, RELU = "native_call_mm.out", "native_call_relu.out"

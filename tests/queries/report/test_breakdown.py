@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from queries.report.breakdown import Breakdown, Work, break_down
-from warehouse.alignment.guesses import Guess
+from tracehouse.queries.report.breakdown import Breakdown, Work, break_down
+from tracehouse.warehouse.alignment.guesses import Guess
 
 PLACE = {"device": "phone", "model": "m", "backend": None, "run": "Execute"}
 

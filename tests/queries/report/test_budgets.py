@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from queries.report.forms import MEDIA_TYPES, render
-from queries.report.nightly import nightly_report
-from queries.report.settings import BudgetLimit, Settings
 from tests.support.language_farm import record_nights
 from tests.support.nightly_farm import ingest_all, record_build
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.report.forms import MEDIA_TYPES, render
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.settings import BudgetLimit, Settings
 
 
 @pytest.fixture(scope="module")

@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
-from ingest.dump import Dump
-from ingest.manifest.models import Manifest
-from queries.report.build_order import note_order
-from queries.report.night import find_head, list_builds
-from queries.report.settings import Settings
 from tests.support.lakes import fill
 from tests.support.nightly_farm import ingest_all
 from tests.support.store_rows import LONG_AGO
 from tests.support.stores import writing
 from tests.support.tiny_dumps import tiny_dump
-from warehouse import Warehouse
-from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
-from warehouse.upkeep.choice import choose_dumps
-from warehouse.upkeep.forget import forget_dumps
-from warehouse.upkeep.rebuild import rebuild_store
+from tracehouse import Warehouse
+from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.queries.report.build_order import note_order
+from tracehouse.queries.report.night import find_head, list_builds
+from tracehouse.queries.report.settings import Settings
+from tracehouse.warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
+from tracehouse.warehouse.upkeep.choice import choose_dumps
+from tracehouse.warehouse.upkeep.forget import forget_dumps
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
 _LAST = 6
 _ALWAYS = range(1, _LAST + 1)

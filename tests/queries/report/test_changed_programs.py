@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from queries.report import forms
-from queries.report.content import Group
-from queries.report.figures import cost_text
-from queries.report.nightly import nightly_report
-from queries.report.pairwise import compare_report
-from queries.report.settings import Settings
-from queries.report.verdicts import State, Verdict
 from tests.support.stores import ingest
 from tests.support.traced_farm import Step, write_nights
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.report import forms
+from tracehouse.queries.report.content import Group
+from tracehouse.queries.report.figures import cost_text
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.pairwise import compare_report
+from tracehouse.queries.report.settings import Settings
+from tracehouse.queries.report.verdicts import State, Verdict
 
 _CONVOLUTIONS = [(f"Convolution #{number}", ns) for number, ns in ((1, 500_000), (2, 300_000))]
 _ADD, _TRANSPOSE = ("Add #1", 30_000), ("Transpose #1", 210_000)

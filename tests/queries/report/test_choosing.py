@@ -4,9 +4,9 @@ import unicodedata
 
 import pytest
 
-from queries.report.choosing import GroupFilter, choose_groups
 from tests.support.reports import group, member, report
-from warehouse.errors import ParameterError
+from tracehouse.queries.report.choosing import GroupFilter, choose_groups
+from tracehouse.warehouse.errors import ParameterError
 
 
 def test_a_group_that_is_too_old_for_the_report_can_be_decided_again() -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from queries.report.comparable import find_obstacle, note_clocks
-from queries.report.outline import verdict_text
-from queries.report.pairwise import compare_report
-from queries.report.settings import Settings
 from tests.support.nightly_farm import ingest_all, record_build
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.report.comparable import find_obstacle, note_clocks
+from tracehouse.queries.report.outline import verdict_text
+from tracehouse.queries.report.pairwise import compare_report
+from tracehouse.queries.report.settings import Settings
 
 CYCLES = {"unit": "cycles"}
 OTHERS: Mapping[str, tuple[dict[str, Any], str]] = {

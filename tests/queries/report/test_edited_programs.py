@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
-from queries.report.breakdown import Breakdown
-from queries.report.method_breakdowns import MethodTimes, break_down_methods
 from tests.support.edited_programs import Edited, edit_real_programs, make_program, measure
-from warehouse.alignment.histories import Sighting, name_operators
-from warehouse.alignment.programs import Name, Program
-from warehouse.catalogue.sql_files import read_statement
+from tracehouse.queries.report.breakdown import Breakdown
+from tracehouse.queries.report.method_breakdowns import MethodTimes, break_down_methods
+from tracehouse.warehouse.alignment.histories import Sighting, name_operators
+from tracehouse.warehouse.alignment.programs import Name, Program
+from tracehouse.warehouse.catalogue.sql_files import read_statement
 
 FAST, ALL = 450, 10_000
 PLACE = {"device": "phone", "model": "m", "backend": "b", "run": "Execute"}

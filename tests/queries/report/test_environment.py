@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from queries.report.nightly import nightly_report
-from queries.report.pairwise import compare_report
-from queries.report.settings import Settings
 from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_all, record_build
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.pairwise import compare_report
+from tracehouse.queries.report.settings import Settings
 
 CONV = "native_call_convolution.out"
 NIGHTS = 8

@@ -4,14 +4,14 @@ import shutil
 
 import pytest
 
-from queries.report.exact_alerts import judge_measures
-from queries.report.forms import MEDIA_TYPES, render
-from queries.report.night import judge_head
-from queries.report.nightly import nightly_report
-from queries.report.outline import sort_groups, verdict_text
-from queries.report.settings import Mute, Owner, Settings
 from tests.support.nightly_farm import ingest_all, record_build
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.report.exact_alerts import judge_measures
+from tracehouse.queries.report.forms import MEDIA_TYPES, render
+from tracehouse.queries.report.night import judge_head
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.outline import sort_groups, verdict_text
+from tracehouse.queries.report.settings import Mute, Owner, Settings
 
 BYTES = [1000, 1000, 1000, 1280, 1280]
 

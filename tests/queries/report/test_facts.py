@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from queries.report.facts import read_facts
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.store_rows import LONG_AGO
 from tests.support.stores import write
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.report.facts import read_facts
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from queries.report.figures import (
+from tests.support.reports import member
+from tracehouse.queries.report.figures import (
     delta_text,
     duration_text,
     member_operator,
@@ -11,7 +12,6 @@ from queries.report.figures import (
     number_text,
     value_text,
 )
-from tests.support.reports import member
 
 
 @pytest.mark.parametrize(

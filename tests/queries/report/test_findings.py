@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from queries.report.night import judge_head
-from queries.report.nightly import nightly_report
-from queries.report.settings import Settings
 from tests.support.nightly_farm import ingest_all, record_build
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.report.night import judge_head
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.settings import Settings
 
 
 def findings(store, head):

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import data, floats, lists, text
 
-from queries.report.content import BuildPoint, Quality
-from queries.report.forms import MEDIA_TYPES, render
-from queries.report.parts import ExactChange
 from tests.support.command import ENVIRONMENT
 from tests.support.reports import full_report, group, member, read_xml, report, stability
+from tracehouse.queries.report.content import BuildPoint, Quality
+from tracehouse.queries.report.forms import MEDIA_TYPES, render
+from tracehouse.queries.report.parts import ExactChange
 
 
 @pytest.mark.parametrize("form", MEDIA_TYPES)
@@ -62,7 +62,7 @@ def test_every_form_takes_any_numbers_and_names(source) -> None:
 @pytest.mark.system
 def test_naming_the_forms_imports_none_of_what_they_need() -> None:
     script = (
-        "import sys, queries.report.forms;"
+        "import sys, tracehouse.queries.report.forms;"
         "print(*sys.modules.keys() & {'jinja2', 'svg', 'pydantic', 'urllib.request'})"
     )
     done = subprocess.run(

@@ -5,11 +5,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from queries.report.html import FOLDED, MAX_OPEN, MAX_ROWS, PAGE_ROWS, SHOWN, html_text
-from queries.report.verdicts import State, Verdict
 from tests.support.reports import coverage, full_report, group, large_report, member, named_report
 from tests.support.reports import report as report_of
 from tests.support.strange_names import LONG_NAME, NAMES
+from tracehouse.queries.report.html import FOLDED, MAX_OPEN, MAX_ROWS, PAGE_ROWS, SHOWN, html_text
+from tracehouse.queries.report.verdicts import State, Verdict
 
 HOSTILE = (
     "<script>alert(1)</script>", "</style><script>x</script>", '"><img src=x onerror=alert(1)>',

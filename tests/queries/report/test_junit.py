@@ -4,10 +4,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from queries.report.junit import junit_text
 from tests.support.reports import full_report, group, member, named_report, read_xml
 from tests.support.reports import report as report_of
 from tests.support.strange_names import LONG_NAME, NAMES
+from tracehouse.queries.report.junit import junit_text
 
 
 def test_confirmed_regressions_fail_and_suspects_are_skipped() -> None:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from queries.report.axis import AxisKind
-from queries.report.line_chart import Line, LineChart, Mark, line_chart
 from tests.support.reports import read_xml
+from tracehouse.queries.report.axis import AxisKind
+from tracehouse.queries.report.line_chart import Line, LineChart, Mark, line_chart
 
 BUILDS = ["b1", "b2", "b3"]
 

@@ -5,11 +5,11 @@ import re
 
 import pytest
 
-from queries.report.markdown import _ALERTS, MAX_BYTES, code, markdown_text, plain
-from queries.report.verdicts import Verdict
 from tests.support.reports import full_report, group, large_report, member, named_report
 from tests.support.reports import report as report_of
 from tests.support.strange_names import LONG_NAME, NAMES
+from tracehouse.queries.report.markdown import _ALERTS, MAX_BYTES, code, markdown_text, plain
+from tracehouse.queries.report.verdicts import Verdict
 
 HOSTILE = (
     "a|b",

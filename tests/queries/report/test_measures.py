@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from queries.report.nightly import nightly_report
-from queries.report.settings import Settings
 from tests.support.language_farm import record_nights
 from tests.support.nightly_farm import ingest_all
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.settings import Settings
 
 
 def report_of(tmp_path, worse, head=None):

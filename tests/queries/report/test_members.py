@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from queries.report.members import changed_nights, describe_members
-from queries.report.night import judge_head
-from queries.report.settings import Settings
 from tests.support.nightly_farm import ingest_all, record_build
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.report.members import changed_nights, describe_members
+from tracehouse.queries.report.night import judge_head
+from tracehouse.queries.report.settings import Settings
 
 
 def describe_member(night, change):

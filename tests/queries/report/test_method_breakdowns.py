@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from queries.explain import forms as explanations
-from queries.explain.explanation import explain_group
-from queries.report import forms
-from queries.report.breakdown import Breakdown
-from queries.report.nightly import nightly_report
-from queries.report.pair_breakdowns import PairBreakdowns
-from queries.report.pairwise import compare_report
-from queries.report.settings import Settings
-from queries.report.tables import list_sums
 from tests.queries.report.test_night_breakdowns import FARMS, INSIDE
 from tests.support.stores import ingest
 from tests.support.traced_farm import Step, write_nights
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.explain import forms as explanations
+from tracehouse.queries.explain.explanation import explain_group
+from tracehouse.queries.report import forms
+from tracehouse.queries.report.breakdown import Breakdown
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.pair_breakdowns import PairBreakdowns
+from tracehouse.queries.report.pairwise import compare_report
+from tracehouse.queries.report.settings import Settings
+from tracehouse.queries.report.tables import list_sums
 
 MM = "native_call_mm.out"
 EQUALS = [Step(MM, 200_000), Step(MM, 205_000), Step(MM, 195_000), Step(MM, 200_000)]

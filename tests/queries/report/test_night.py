@@ -4,13 +4,19 @@ from datetime import date
 
 import pytest
 
-from queries.report.night import find_build, find_group, find_head, judge_head, list_places
-from queries.report.settings import Mute, Settings, Threshold
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.reports import group, member
-from warehouse import Warehouse
-from warehouse.errors import ParameterError
-from warehouse.regressions.judging import list_heads
+from tracehouse import Warehouse
+from tracehouse.queries.report.night import (
+    find_build,
+    find_group,
+    find_head,
+    judge_head,
+    list_places,
+)
+from tracehouse.queries.report.settings import Mute, Settings, Threshold
+from tracehouse.warehouse.errors import ParameterError
+from tracehouse.warehouse.regressions.judging import list_heads
 
 
 def operators(night):

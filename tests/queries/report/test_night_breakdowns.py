@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from queries.report import forms
-from queries.report.content import Group
-from queries.report.nightly import nightly_report
-from queries.report.settings import Settings
 from tests.support.stores import ingest
 from tests.support.traced_farm import Step, write_nights
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.report import forms
+from tracehouse.queries.report.content import Group
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.settings import Settings
 
 CONV = "Convolution (F32)"
 INSIDE = [(f"{CONV} #1", 500_000), (f"{CONV} #2", 200_000), ("Add (F32) #1", 60_000)]

@@ -7,23 +7,23 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
-from ingest.simulation.farm import FarmWriter
-from ingest.simulation.plan import FarmSize, plan_farm
-from queries.report.json_form import json_form
-from queries.report.nightly import nightly_report
-from queries.report.outline import verdict_text
-from queries.report.settings import Mute, Settings
-from queries.report.verdicts import State
 from tests.support.corpus import CORPUS
 from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_all, ingest_nights, record_build
 from tests.support.store_rows import LONG_AGO
-from warehouse import Warehouse
-from warehouse.catalogue.queries import expand_statement
-from warehouse.errors import ParameterError
-from warehouse.regressions.fleet import MinChange, order_nights
-from warehouse.regressions.nightly import Rules
-from warehouse.regressions.parts import judge_part
+from tracehouse import Warehouse
+from tracehouse.ingest.simulation.farm import FarmWriter
+from tracehouse.ingest.simulation.plan import FarmSize, plan_farm
+from tracehouse.queries.report.json_form import json_form
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.outline import verdict_text
+from tracehouse.queries.report.settings import Mute, Settings
+from tracehouse.queries.report.verdicts import State
+from tracehouse.warehouse.catalogue.queries import expand_statement
+from tracehouse.warehouse.errors import ParameterError
+from tracehouse.warehouse.regressions.fleet import MinChange, order_nights
+from tracehouse.warehouse.regressions.nightly import Rules
+from tracehouse.warehouse.regressions.parts import judge_part
 
 SHORT_DUMP = CORPUS / "real/traced_intdesc_n1_debug.etdp"
 SHORT = {"device": "phone", "build": {"id": "short", "ordinal": 20}, "model": "net"}

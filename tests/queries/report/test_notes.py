@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from queries.report.html import html_text
-from queries.report.markdown import markdown_text
-from queries.report.notes import Note
-from queries.report.outline import facts
-from queries.report.stored_nights import NightKey, pack_night, unpack_report, with_notes
 from tests.support.reports import group, member, report
 from tests.support.store_rows import StoreRows
-from warehouse.queryable import Queryable
+from tracehouse.queries.report.html import html_text
+from tracehouse.queries.report.markdown import markdown_text
+from tracehouse.queries.report.notes import Note
+from tracehouse.queries.report.outline import facts
+from tracehouse.queries.report.stored_nights import NightKey, pack_night, unpack_report, with_notes
+from tracehouse.warehouse.queryable import Queryable
 
 EVENT = "native_call_convolution.out"
 TEXT = "see <PR> 123"

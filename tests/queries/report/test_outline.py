@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from queries.report.content import Missing
-from queries.report.forms import MEDIA_TYPES, render
-from queries.report.outline import (
+from tests.support.reports import coverage, group, member, report, sensitivity
+from tracehouse.queries.report.content import Missing
+from tracehouse.queries.report.forms import MEDIA_TYPES, render
+from tracehouse.queries.report.outline import (
     commits_url,
     facts,
     find_verdict,
@@ -13,7 +14,6 @@ from queries.report.outline import (
     sort_groups,
     verdict_text,
 )
-from tests.support.reports import coverage, group, member, report, sensitivity
 
 
 @pytest.mark.parametrize(

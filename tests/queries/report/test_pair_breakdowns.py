@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from queries.report import forms
-from queries.report.pairwise import compare_report
-from queries.report.settings import Settings
 from tests.queries.report.test_night_breakdowns import FARMS
 from tests.support.stores import ingest
 from tests.support.traced_farm import write_nights
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.queries.report import forms
+from tracehouse.queries.report.pairwise import compare_report
+from tracehouse.queries.report.settings import Settings
 
 
 @pytest.mark.parametrize("name", FARMS)

@@ -5,13 +5,20 @@ from statistics import median
 
 import pytest
 
-from queries.report.outline import verdict_text
-from queries.report.pairwise import compare_report
-from queries.report.plots import drift_plot
-from queries.report.settings import ExpectedRecordings, Mute, Nightly, Owner, Settings, Threshold
 from tests.support.nightly_farm import ingest_all, record_build
-from warehouse import Warehouse
-from warehouse.errors import ParameterError
+from tracehouse import Warehouse
+from tracehouse.queries.report.outline import verdict_text
+from tracehouse.queries.report.pairwise import compare_report
+from tracehouse.queries.report.plots import drift_plot
+from tracehouse.queries.report.settings import (
+    ExpectedRecordings,
+    Mute,
+    Nightly,
+    Owner,
+    Settings,
+    Threshold,
+)
+from tracehouse.warehouse.errors import ParameterError
 
 
 def compared(store, settings=None, base="b8", head="b10"):

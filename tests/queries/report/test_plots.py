@@ -5,10 +5,10 @@ from itertools import pairwise
 
 import pytest
 
-from queries.report.content import BuildPoint
-from queries.report.plots import MAX_BUILDS, history_plot, interval_plot, strip_plot
 from tests.support.reports import member, read_xml
 from tests.support.strange_names import LONG_NAME, NAMES
+from tracehouse.queries.report.content import BuildPoint
+from tracehouse.queries.report.plots import MAX_BUILDS, history_plot, interval_plot, strip_plot
 
 HOSTILE = ("</title><script>x</script>", '"><svg onload=x>', "&lt;", "' x='", *NAMES, LONG_NAME)
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from queries.report.settings import (
+from tests.support.documents import ROOT, blocks
+from tracehouse.queries.report.settings import (
     BudgetLimit,
     ExpectedRecordings,
     Mute,
@@ -18,7 +19,6 @@ from queries.report.settings import (
     Threshold,
     read_settings,
 )
-from tests.support.documents import ROOT, blocks
 
 HERE = {"device": "pixel8", "model": "mv2", "event": "native_call_add.out"}
 WHOLE = """

@@ -8,10 +8,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from queries.report.slack import PostError, post_payload, slack_text
 from tests.support.reports import full_report, large_report, named_report
 from tests.support.reports import report as report_of
 from tests.support.strange_names import LONG_NAME, NAMES
+from tracehouse.queries.report.slack import PostError, post_payload, slack_text
 
 
 def test_the_verdict_is_the_header_and_each_group_a_section() -> None:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from queries.report import stored_nights
-from queries.report.nightly import nightly_report
-from queries.report.settings import Nightly, ReportChoice, Settings
-from queries.report.stored_nights import NightKey, find_report, last_night, read_night
 from tests.support.nightly_farm import ingest_all, record_build
-from warehouse import Warehouse
-from warehouse.upkeep.nights import JudgedNight
-from warehouse.upkeep.rebuild import rebuild_store
+from tracehouse import Warehouse
+from tracehouse.queries.report import stored_nights
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.settings import Nightly, ReportChoice, Settings
+from tracehouse.queries.report.stored_nights import NightKey, find_report, last_night, read_night
+from tracehouse.warehouse.upkeep.nights import JudgedNight
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
 SLOWER = {"native_call_relu.out": 1.2}
 

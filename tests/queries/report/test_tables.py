@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from queries.report.content import RunShift
-from queries.report.parts import ExactChange
-from queries.report.tables import Listing, changes, evidence
 from tests.support.reports import full_report, report
+from tracehouse.queries.report.content import RunShift
+from tracehouse.queries.report.parts import ExactChange
+from tracehouse.queries.report.tables import Listing, changes, evidence
 
 TABLES = {table.title: table for table in (*changes(full_report()), *evidence(full_report()))}
 

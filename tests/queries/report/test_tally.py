@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from queries.report.tally import TALLIED, tally_operators
-from warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.queries.report.tally import TALLIED, tally_operators
+from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 
 
 def _row(verdict: str, *, counts: tuple[int, int] = (8, 8), **columns: Any) -> dict[str, Any]:

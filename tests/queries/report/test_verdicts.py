@@ -4,15 +4,15 @@ import re
 
 import pytest
 
-from queries.report.content import OperatorChange
-from queries.report.forms import MEDIA_TYPES, render
-from queries.report.outline import verdict_text
-from queries.report.verdicts import State, Verdict
 from tests.support.documents import ROOT
 from tests.support.reports import group, report
-from warehouse.catalogue.queries import find_query
-from warehouse.regressions.nightly import Status
-from warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.queries.report.content import OperatorChange
+from tracehouse.queries.report.forms import MEDIA_TYPES, render
+from tracehouse.queries.report.outline import verdict_text
+from tracehouse.queries.report.verdicts import State, Verdict
+from tracehouse.warehouse.catalogue.queries import find_query
+from tracehouse.warehouse.regressions.nightly import Status
+from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 
 DOCUMENT = (ROOT / "docs" / "regressions.md").read_text(encoding="utf-8")
 COLOURS = {"🔴": "red", "🟠": "amber", "🟡": "amber", "🟢": "green", "🔵": "blue", "⚪": "white"}

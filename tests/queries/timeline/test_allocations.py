@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from queries.timeline.allocations import AllocatedBytes, allocated_bytes
-from queries.timeline.slices import timed_runs
 from tests.support.timelines import Spec, allocation, event, timed_dump
+from tracehouse.queries.timeline.allocations import AllocatedBytes, allocated_bytes
+from tracehouse.queries.timeline.slices import timed_runs
 
 
 def _allocated(*runs: list[Spec]) -> dict[int, list[AllocatedBytes]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from queries.timeline.arguments import event_arguments, stack_trace
-from queries.timeline.events import TimedEvent
-from warehouse.programs.origins import Hierarchy, Origin
+from tracehouse.queries.timeline.arguments import event_arguments, stack_trace
+from tracehouse.queries.timeline.events import TimedEvent
+from tracehouse.warehouse.programs.origins import Hierarchy, Origin
 
 
 def _event(origin: Origin) -> TimedEvent:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from queries.timeline.axis import MOST_NS, run_offsets
-from queries.timeline.clocks import Clocks
-from queries.timeline.slices import TimedRuns, timed_runs
 from tests.support.timelines import event, forward, timed_dump
-from warehouse.errors import QueryError
+from tracehouse.queries.timeline.axis import MOST_NS, run_offsets
+from tracehouse.queries.timeline.clocks import Clocks
+from tracehouse.queries.timeline.slices import TimedRuns, timed_runs
+from tracehouse.warehouse.errors import QueryError
 
 
 def _spans(shown: TimedRuns) -> dict[str, tuple[int, int]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from queries.timeline.clocks import Clocks, parse_clocks
-from warehouse.errors import QueryError
+from tracehouse.queries.timeline.clocks import Clocks, parse_clocks
+from tracehouse.warehouse.errors import QueryError
 
 
 def test_a_clock_is_in_nanoseconds_unless_stated() -> None:

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from ingest.sources.paths import Source
-from queries.timeline.clocks import Clocks
-from queries.timeline.dumps import TimedDump, read_dump, stored_dump
-from queries.timeline.perfetto import perfetto_lines
-from queries.timeline.slices import timed_runs
 from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import MODELS
 from tests.support.stores import ingest
 from tests.support.timelines import read_trace
-from warehouse import Warehouse
-from warehouse.errors import QueryError
+from tracehouse import Warehouse
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.queries.timeline.clocks import Clocks
+from tracehouse.queries.timeline.dumps import TimedDump, read_dump, stored_dump
+from tracehouse.queries.timeline.perfetto import perfetto_lines
+from tracehouse.queries.timeline.slices import timed_runs
+from tracehouse.warehouse.errors import QueryError
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,11 @@ from itertools import pairwise
 
 import pytest
 
-from queries.event_blocks.build import decode_tables
-from queries.timeline.dumps import TimedDump
-from queries.timeline.measured import with_times_only
-from queries.timeline.slices import timed_runs
 from tests.support.producer_dumps import CALL_NS, QNN_EVENTS, producer_dump
+from tracehouse.queries.event_blocks.build import decode_tables
+from tracehouse.queries.timeline.dumps import TimedDump
+from tracehouse.queries.timeline.measured import with_times_only
+from tracehouse.queries.timeline.slices import timed_runs
 
 
 def _dump(producer):

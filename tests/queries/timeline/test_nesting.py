@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queries.timeline.nesting import MOST_LANES, NO_LANE, nest
+from tracehouse.queries.timeline.nesting import MOST_LANES, NO_LANE, nest
 
 SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)))
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from ingest.sources.paths import Source
-from queries.timeline.clocks import Clocks
-from queries.timeline.dumps import read_dump
-from queries.timeline.node_data import node_data_document
-from queries.timeline.slices import TimedRuns, timed_runs
 from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import MODELS
 from tests.support.timelines import event, forward, timed_dump
-from warehouse.errors import QueryError
-from warehouse.programs.correlation import Origin
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.queries.timeline.clocks import Clocks
+from tracehouse.queries.timeline.dumps import read_dump
+from tracehouse.queries.timeline.node_data import node_data_document
+from tracehouse.queries.timeline.slices import TimedRuns, timed_runs
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.programs.correlation import Origin
 
 
 def _run(name: str, *runs: str, clock: float = 1.0) -> TimedRuns:

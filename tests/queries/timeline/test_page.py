@@ -8,9 +8,9 @@ import json
 import re
 from typing import Any
 
-from queries.timeline.page import page_text
-from queries.timeline.slices import timed_runs
 from tests.support.timelines import event, forward, timed_dump
+from tracehouse.queries.timeline.page import page_text
+from tracehouse.queries.timeline.slices import timed_runs
 
 
 def _data(text: str) -> dict[str, Any]:

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from ingest.sources.paths import Source
-from queries.timeline.clocks import Clocks
-from queries.timeline.dumps import TimedDump, read_dump
-from queries.timeline.perfetto import perfetto_lines
-from queries.timeline.slices import timed_runs
 from tests.support.corpus import CORPUS, dump_names
 from tests.support.etrecord_builder import MODELS
 from tests.support.strange_names import NAMES
 from tests.support.timelines import Spec, allocation, event, forward, read_trace, timed_dump
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.queries.timeline.clocks import Clocks
+from tracehouse.queries.timeline.dumps import TimedDump, read_dump
+from tracehouse.queries.timeline.perfetto import perfetto_lines
+from tracehouse.queries.timeline.slices import timed_runs
 
 REAL = CORPUS / "real"
 BROKEN = {"real/half_portable_n1_debug", "capi/alloc_only", "capi/alloc_only_static"}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from queries.timeline.slices import timed_runs, track_name
 from tests.support.store_rows import Event, StoreRows, run_query
 from tests.support.timelines import event, forward, timed_dump
-from warehouse.errors import QueryError
+from tracehouse.queries.timeline.slices import timed_runs, track_name
+from tracehouse.warehouse.errors import QueryError
 
 LENGTHS = (300, 100, 200, 400)
 

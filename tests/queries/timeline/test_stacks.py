@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 
-from ingest.sources.paths import Source
-from queries.timeline.clocks import Clocks
-from queries.timeline.dumps import read_dump
-from queries.timeline.slices import TimedRuns, timed_runs
-from queries.timeline.stacks import MOST_FRAMES, folded_lines, speedscope_document, stacks
 from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import MODELS
 from tests.support.timelines import event, forward, timed_dump
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.queries.timeline.clocks import Clocks
+from tracehouse.queries.timeline.dumps import read_dump
+from tracehouse.queries.timeline.slices import TimedRuns, timed_runs
+from tracehouse.queries.timeline.stacks import (
+    MOST_FRAMES,
+    folded_lines,
+    speedscope_document,
+    stacks,
+)
 
 
 def _real() -> TimedRuns:

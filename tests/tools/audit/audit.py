@@ -22,7 +22,7 @@ from tests.tools.audit.farms import Farm
 from tests.tools.audit.oracles import NOT_COMPUTED, ORACLES
 from tests.tools.audit.questions import Question
 from tests.tools.audit.surfaces import REFERENCE, Surface, dump_numbers, stored
-from warehouse.errors import QueryError
+from tracehouse.warehouse.errors import QueryError
 
 LISTED = KNOWN + EXPLAINED
 OF_APPROXIMATE = dict.fromkeys(("p10_ns", "p50_ns", "p90_ns", "p95_ns", "p99_ns"), "error_share")

@@ -15,21 +15,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from cli.main import main
-from cli.remote.choice import ServiceChoice
-from cli.remote.questions import RemoteStore
 from tests.support.service_process import ServiceProcess
 from tests.tools.audit.farms import Farm
-from warehouse import Warehouse
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.errors import QueryError
-from warehouse.lake.compaction import compact_lake
-from warehouse.lake.place import Lake
-from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
-from warehouse.upkeep.choice import choose_dumps
-from warehouse.upkeep.compact import compact_store
-from warehouse.upkeep.rebuild import rebuild_store
-from warehouse.upkeep.retain import drop_old_events, find_old_events
+from tracehouse import Warehouse
+from tracehouse.cli.main import main
+from tracehouse.cli.remote.choice import ServiceChoice
+from tracehouse.cli.remote.questions import RemoteStore
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.lake.compaction import compact_lake
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
+from tracehouse.warehouse.upkeep.choice import choose_dumps
+from tracehouse.warehouse.upkeep.compact import compact_store
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
+from tracehouse.warehouse.upkeep.retain import drop_old_events, find_old_events
 
 Ask = Callable[..., pa.Table]
 Opened = AbstractContextManager[Ask]
@@ -163,7 +163,7 @@ def _command(store: Path) -> Iterator[Ask]:
 
 @contextmanager
 def _spark(store: Path) -> Iterator[Ask]:
-    from warehouse.spark.answers import SparkLake
+    from tracehouse.warehouse.spark.answers import SparkLake
 
     with exported(store, is_compacted=False) as lake:
         yield SparkLake(_session(), str(lake)).query
@@ -176,7 +176,7 @@ atexit.register(_OPENED.close)
 @cache
 def _session() -> Any:
     """Spark on this machine, which starts once; it ends with this process."""
-    from warehouse.spark.session import opened_session
+    from tracehouse.warehouse.spark.session import opened_session
 
     settings = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false",
                 "spark.sql.codegen.wholeStage": "false", "spark.network.timeout": "800s",

@@ -17,7 +17,7 @@ from tests.tools.audit.farms import MAKERS
 from tests.tools.audit.oracles import NOT_COMPUTED, ORACLES
 from tests.tools.audit.questions import QUESTIONS, Question
 from tests.tools.audit.surfaces import REFERENCE, SURFACES, stored
-from warehouse.catalogue.queries import list_queries
+from tracehouse.warehouse.catalogue.queries import list_queries
 
 QUICK_FARMS = ("faults", "coarse_memory")
 ALIKE = ("widened", "nights")  # shipped dumps as in the other farms; `make audit` takes them too

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from ingest.simulation.dump_template import repeat_runs
 from tests.support.documents import ROOT
 from tests.support.questions import every_query
 from tests.tools.benchmarks.decode import DATA, LARGE_REPEATS, SMALL
@@ -36,6 +35,7 @@ from tests.tools.benchmarks.queries import (
 )  # fmt: skip
 from tests.tools.benchmarks.record import render_figure
 from tests.tools.fuzz.worst_cases import distinct_events
+from tracehouse.ingest.simulation.dump_template import repeat_runs
 
 TURNS = 5
 DEVICES, DUMPS = 5, 20  # of a device and build of the large store: 20 M events

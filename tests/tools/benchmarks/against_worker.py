@@ -17,11 +17,15 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-from ingest import decode_dumps
 from tests.tools.benchmarks.cost import measure
-from warehouse import Warehouse
+from tracehouse import Warehouse, decode_dumps
 
-_MAIN = "import sys; from cli.main import main; sys.exit(main())"
+_MAIN = """import sys
+try:
+    from tracehouse.cli.main import main
+except ModuleNotFoundError:  # a revision whose folders are packages themselves
+    from cli.main import main
+sys.exit(main())"""
 _opened: dict[str, Any] = {}
 
 

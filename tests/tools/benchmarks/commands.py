@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 from statistics import median
 
-from ingest.simulation.dump_template import repeat_runs
 from tests.support.command import COMMAND
 from tests.tools.benchmarks.cost import cheapest, measure
 from tests.tools.benchmarks.decode import DATA, LARGE_REPEATS, SMALL
 from tests.tools.benchmarks.record import Figures
+from tracehouse.ingest.simulation.dump_template import repeat_runs
 
 # What `tracehouse sql` cannot do without, as it imports them.
 _IMPORTS = "import os; os.environ['OPENBLAS_NUM_THREADS'] = '1'; import duckdb, numpy, pyarrow"
@@ -19,7 +19,7 @@ IMPORTS = (sys.executable, "-c", _IMPORTS)
 TURNS = 15
 _INGEST = """
 import sys
-from warehouse import Warehouse
+from tracehouse import Warehouse
 with Warehouse.open(sys.argv[1], create=True) as warehouse:
     warehouse.ingest([sys.argv[2]])
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ingest import decode_dumps
-from ingest.simulation.dump_template import repeat_runs
-from ingest.sources.paths import find_sources, read_source
 from tests.tools.benchmarks.cost import cheapest
 from tests.tools.benchmarks.record import Figures
 from tests.tools.fuzz.worst_cases import distinct_events
+from tracehouse import decode_dumps
+from tracehouse.ingest.simulation.dump_template import repeat_runs
+from tracehouse.ingest.sources.paths import find_sources, read_source
 
 DATA = Path(__file__).parents[2] / "data"
 SMALL = DATA / "corpus/real/cnn_portable_n20.etdp"

@@ -21,8 +21,8 @@ import pyarrow.feather as feather
 
 from tests.support.questions import every_query
 from tests.tools.benchmarks.tree_cpu import watched_tree
-from warehouse import Warehouse
-from warehouse.catalogue.queries import find_query
+from tracehouse import Warehouse
+from tracehouse.warehouse.catalogue.queries import find_query
 
 # Compiling better would cost so few questions as much again; what is compiled must fit.
 _JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
@@ -50,8 +50,8 @@ def opened(engine: str, place: str, master: str | None) -> Iterator[Any]:
         with Warehouse.open_lake(place) as lake:
             yield lake
     else:
-        from warehouse.spark.answers import SparkLake
-        from warehouse.spark.session import opened_session
+        from tracehouse.warehouse.spark.answers import SparkLake
+        from tracehouse.warehouse.spark.session import opened_session
 
         settings = {
             "spark.driver.memory": "4g",

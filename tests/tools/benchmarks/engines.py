@@ -23,9 +23,9 @@ from tests.support.command import COMMAND
 from tests.tools.audit.comparing import compare_rows
 from tests.tools.benchmarks.cost import Cost, measure
 from tests.tools.benchmarks.record import Figures, Record
-from warehouse import Warehouse
-from warehouse.lake.commits import read_state, sum_bytes
-from warehouse.lake.place import Lake
+from tracehouse import Warehouse
+from tracehouse.warehouse.lake.commits import read_state, sum_bytes
+from tracehouse.warehouse.lake.place import Lake
 
 SIZES = (21, 8, 200)  # 52 M events
 MODELS, DUMPS = 3, 10
@@ -81,7 +81,7 @@ def bench(folder: Path, sizes: list[int]) -> Figures:
 
 
 def _make_store(folder: Path, store: Path, sizes: list[int]) -> None:
-    from ingest.simulation import FarmSize, FarmWriter, plan_farm
+    from tracehouse.ingest.simulation import FarmSize, FarmWriter, plan_farm
 
     devices, builds, iterations = sizes
     plan = plan_farm(FarmSize(devices, builds, MODELS, DUMPS, iterations), 1)

@@ -16,19 +16,19 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from cli.serve.http.app import make_app
-from cli.serve.service import Service
-from cli.serve.settings import ServiceSettings
-from cli.stores import open_with_night
-from queries.explain.explanation import explain_group
-from queries.explain.forms import render
-from queries.report import forms
-from queries.report.content import BuildPoint
-from queries.report.settings import Settings
-from queries.report.stored_nights import last_night
 from tests.support.reports import group, member, report
-from warehouse import Warehouse
-from warehouse.opening.status import read_status
+from tracehouse import Warehouse
+from tracehouse.cli.serve.http.app import make_app
+from tracehouse.cli.serve.service import Service
+from tracehouse.cli.serve.settings import ServiceSettings
+from tracehouse.cli.stores import open_with_night
+from tracehouse.queries.explain.explanation import explain_group
+from tracehouse.queries.explain.forms import render
+from tracehouse.queries.report import forms
+from tracehouse.queries.report.content import BuildPoint
+from tracehouse.queries.report.settings import Settings
+from tracehouse.queries.report.stored_nights import last_night
+from tracehouse.warehouse.opening.status import read_status
 
 
 @contextmanager

@@ -6,16 +6,16 @@ import os
 from functools import partial
 from pathlib import Path
 
-from ingest.dump import Dump
-from ingest.manifest.resolver import Manifest
-from ingest.simulation.dump_template import repeat_runs
 from tests.tools.benchmarks.cost import Cost, least, measure
 from tests.tools.benchmarks.decode import LARGE_REPEATS, SMALL, SMALL_EVENTS
 from tests.tools.benchmarks.dumps import Template
 from tests.tools.benchmarks.record import Figures
-from warehouse import Warehouse
-from warehouse.load.pipeline import count_cores
-from warehouse.upkeep.rebuild import rebuild_store
+from tracehouse import Warehouse
+from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.manifest.resolver import Manifest
+from tracehouse.ingest.simulation.dump_template import repeat_runs
+from tracehouse.warehouse.load.pipeline import count_cores
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
 MANIFEST = {"device": "bench", "build": "b0", "model": "cnn", "backend": "portable"}
 PASSES = 3

@@ -16,22 +16,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ingest import decode_dumps
-from ingest.simulation.dump_template import repeat_runs
-from ingest.sources.paths import Source, read_source
-from queries.event_blocks.build import read_event_blocks
 from tests.tools.benchmarks.cost import Cost, least, measure
 from tests.tools.benchmarks.decode import LARGE_REPEATS, SMALL, SMALL_EVENTS
 from tests.tools.benchmarks.dumps import Template
 from tests.tools.benchmarks.record import FOLDER, Figures, Record, ratio, render_figure
 from tests.tools.benchmarks.report import publish
+from tracehouse import decode_dumps
+from tracehouse.ingest.simulation.dump_template import repeat_runs
+from tracehouse.ingest.sources.paths import Source, read_source
+from tracehouse.queries.event_blocks.build import read_event_blocks
 
 RECORD = FOLDER / "record-inspector.json"
 PASSES = 5
 IMPORT = """
 import json
 from tests.tools.benchmarks.cost import measure
-print(json.dumps(measure(lambda: __import__("queries.event_blocks.build"))))
+print(json.dumps(measure(lambda: __import__("tracehouse.queries.event_blocks.build"))))
 """
 
 

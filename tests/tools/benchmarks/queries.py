@@ -12,18 +12,18 @@ from pathlib import Path
 
 import duckdb
 
-from ingest.manifest.resolver import Manifest
-from ingest.simulation.dump_template import repeat_runs
 from tests.support.questions import every_query
 from tests.tools.benchmarks.cost import measure
 from tests.tools.benchmarks.decode import DATA, LARGE_REPEATS, SMALL
 from tests.tools.benchmarks.dumps import Template
 from tests.tools.benchmarks.ingest import MANIFEST
 from tests.tools.benchmarks.record import Figures
-from warehouse import Warehouse
-from warehouse.load.content import decode_content
-from warehouse.load.loader import Loader
-from warehouse.load.new_dump import NewDump
+from tracehouse import Warehouse
+from tracehouse.ingest.manifest.resolver import Manifest
+from tracehouse.ingest.simulation.dump_template import repeat_runs
+from tracehouse.warehouse.load.content import decode_content
+from tracehouse.warehouse.load.loader import Loader
+from tracehouse.warehouse.load.new_dump import NewDump
 
 QUERIES: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("all percentiles", "percentiles", {}),

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from warehouse.load.pipeline import count_cores
+from tracehouse.warehouse.load.pipeline import count_cores
 
 FOLDER = Path(__file__).parent
 Figures = dict[str, dict[str, float]]

@@ -17,8 +17,8 @@ import duckdb
 from tests.support.command import COMMAND
 from tests.tools.benchmarks.cost import measure
 from tests.tools.benchmarks.record import Figures, render_figure
-from warehouse import Warehouse
-from warehouse.engine.build_order import update_build_order
+from tracehouse import Warehouse
+from tracehouse.warehouse.engine.build_order import update_build_order
 
 DEVICES, MODELS, BUILDS, DUMPS, OPERATORS = 200, 20, 30, 10, 10  # dumps of a night of a model
 PAIR = (80, 20, 2, 30, 10)  # 16,000 series

@@ -12,7 +12,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ingest import decode_dumps
 from tests.support.command import COMMAND
 from tests.support.stores import MANIFEST, write
 from tests.support.tasks import TasksHere
@@ -21,7 +20,8 @@ from tests.tools.benchmarks.record import Figures, Record
 from tests.tools.benchmarks.tree_cpu import watched_tree
 from tests.tools.reliability.spark_kills import kill_session
 from tests.tools.service.dumps import DumpMaker
-from warehouse.spark.ingest import LakeIngester
+from tracehouse import decode_dumps
+from tracehouse.warehouse.spark.ingest import LakeIngester
 
 DUMPS = 96
 EVENTS, RUNS = 1_000, 20  # of a dump of about 1.6 MB

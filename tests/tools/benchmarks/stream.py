@@ -8,13 +8,13 @@ import sys
 import time
 from pathlib import Path
 
-from ingest import stream_dump
-from ingest.simulation.dump_template import stream_repeated_runs
-from ingest.sources.paths import Source, read_source
 from tests.support.processes import memory_bytes
 from tests.tools.benchmarks.cost import Cost, measure
 from tests.tools.benchmarks.decode import SMALL
 from tests.tools.benchmarks.record import Figures
+from tracehouse import stream_dump
+from tracehouse.ingest.simulation.dump_template import stream_repeated_runs
+from tracehouse.ingest.sources.paths import Source, read_source
 
 REPEATS = 32_850  # 1.0 GB
 

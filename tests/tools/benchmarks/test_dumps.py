@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ingest import decode_dumps
 from tests.tools.benchmarks.decode import SMALL, SMALL_EVENTS
 from tests.tools.benchmarks.dumps import Template
 from tests.tools.benchmarks.record import Record, ratio
+from tracehouse import decode_dumps
 
 
 def test_varied_dumps_differ_in_their_times_only():

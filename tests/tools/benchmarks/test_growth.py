@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from cli.serve.page.routes import VIEWS
 from tests.support.questions import every_query
 from tests.tools.benchmarks.growth import exponent, list_steps, make_store
 from tests.tools.benchmarks.growth_step import measure_step
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.cli.serve.page.routes import VIEWS
 
 
 def test_every_query_is_measured():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.tools.benchmarks.scale import fill
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 
 @pytest.mark.slow

@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ingest.tracer import ETDumpWriter
 from tests.support.command import run_process
 from tests.tools.benchmarks.record import Figures
 from tests.tools.detection.detectors import build_name, group_alerts, operator_name
 from tests.tools.detection.farms import NOISES, SERIES_PER_FAMILY, Farm, plant_cause, simulate_farm
+from tracehouse import ETDumpWriter
 
 DEVICES = 2
 NIGHTS = 12

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tests.tools.detection.farms import SERIES_PER_FAMILY, Farm
-from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
-from warehouse.regressions.history import Series, SeriesHistory, lay_out
-from warehouse.regressions.replay import replay
-from warehouse.statistics.device_states import KERNELS
+from tracehouse.warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
+from tracehouse.warehouse.regressions.history import Series, SeriesHistory, lay_out
+from tracehouse.warehouse.regressions.replay import replay
+from tracehouse.warehouse.statistics.device_states import KERNELS
 
 FLOOR_NS = 1000.0
 _MIN_CHANGE = 0.03

@@ -26,8 +26,8 @@ from tests.tools.detection.trials import (
     Extent,
     found_unit,
 )
-from warehouse.regressions.replay import replay
-from warehouse.statistics.paired_samples import compare_pairs
+from tracehouse.warehouse.regressions.replay import replay
+from tracehouse.warehouse.statistics.paired_samples import compare_pairs
 
 EXTENT = Extent(calm=50, nights=90, changed=150)
 STATES = (0.0, 0.1)

@@ -14,9 +14,9 @@ from tests.support.fleet_rows import fleet_row, make_fleet
 from tests.tools.benchmarks.record import Figures
 from tests.tools.detection.detectors import FLOOR_NS, build_name, operator_name
 from tests.tools.detection.farms import NOISES, SERIES_PER_FAMILY, Farm, Noise, simulate_farm
-from warehouse.regressions.fleet import Fleet
-from warehouse.regressions.pool_changes import spread_to_devices
-from warehouse.regressions.replay import replay
+from tracehouse.warehouse.regressions.fleet import Fleet
+from tracehouse.warehouse.regressions.pool_changes import spread_to_devices
+from tracehouse.warehouse.regressions.replay import replay
 
 DEVICES = 12
 POOLS = 10

@@ -38,7 +38,7 @@ from tests.tools.detection.trials import (
     try_noise,
     try_one_cause,
 )
-from warehouse.load.pipeline import count_cores
+from tracehouse.warehouse.load.pipeline import count_cores
 
 RECORD = Path(__file__).parent / "record.json"
 SEED = 1

@@ -10,11 +10,11 @@ import tarfile
 
 import pytest
 
-from queries.report.nightly import nightly_report
-from queries.report.settings import Settings
 from tests.support.documents import ROOT
-from warehouse import Warehouse
-from warehouse.regressions.series_values import CONTAINERS
+from tracehouse import Warehouse
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.settings import Settings
+from tracehouse.warehouse.regressions.series_values import CONTAINERS
 
 FIRST_BAD = {"conv": "busy-n06", "enc": "busy-n07"}
 CONVOLUTION = "Convolution (NHWC, F32) IGEMM #2"

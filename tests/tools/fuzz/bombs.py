@@ -9,9 +9,9 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from ingest.etdump.limits import LONGEST_NAME
 from tests.support.etdump_builder import build_etdump
 from tests.tools.fuzz import worst_cases
+from tracehouse.ingest.etdump.limits import LONGEST_NAME
 
 Bomb = Callable[[random.Random], bytes]
 

@@ -14,12 +14,13 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-from ingest import DecodedBatch, decode, decode_dumps
-from ingest.etdump import long_runs, runs
-from ingest.profiler_blob.blocks import is_profiler_blob
-from ingest.repeated_dumps import EarlierDumps
 from tests.support.plain_rows import Rows, decoded_rows, expected_rows
 from tests.support.reference_reader import DumpFault, read_reference
+from tracehouse import DecodedBatch, decode_dumps
+from tracehouse.ingest import decode
+from tracehouse.ingest.etdump import long_runs, runs
+from tracehouse.ingest.profiler_blob.blocks import is_profiler_blob
+from tracehouse.ingest.repeated_dumps import EarlierDumps
 
 Content = dict[str, Any]
 

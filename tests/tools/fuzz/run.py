@@ -128,8 +128,8 @@ def _record(tally: Tally, options: argparse.Namespace, seconds: float) -> dict[s
 def _hash_of_reader() -> str:
     """Hash of the code of the modules of ingest that a decode loads: which reader it was."""
     show = (
-        "import sys, ingest; ingest.decode_dumps; "
-        "print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('ingest.')), sep='\\n')"
+        "import sys, tracehouse; tracehouse.decode_dumps; room = 'tracehouse.ingest.'; "
+        "print(*(m.__file__ for n, m in sys.modules.items() if n.startswith(room)), sep='\\n')"
     )
     loaded = subprocess.run(
         [sys.executable, "-c", show], capture_output=True, check=True, text=True

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tests.support.corpus import FARM
 from tests.support.service_process import ServiceProcess
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance"
 _OPTIONS = (

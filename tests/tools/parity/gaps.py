@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from rich.table import Table
 
-from ingest.sources.paths import Source
-from queries.numeric_gap.gap import numeric_gap
-from queries.numeric_gap.logged_operators import LoggedRun, read_logged_operators
 from tests.support.corpus import CORPUS
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.queries.numeric_gap.gap import numeric_gap
+from tracehouse.queries.numeric_gap.logged_operators import LoggedRun, read_logged_operators
 
 GAPS = CORPUS.parent / "gap"
 LEAST_DB = 60.0

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from queries.inspector import Event, EventBlock
 from tests.tools.parity.comparison import is_same
 from tests.tools.parity.durations import STATISTICS
 from tests.tools.parity.goldens import Json
 from tests.tools.parity.tensors import plain_number
+from tracehouse import Event, EventBlock
 
 _FIELDS = (
     "name", "op_types", "delegate_debug_identifier", "debug_handles", "num_outputs", "stack_traces",

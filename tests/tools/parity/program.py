@@ -10,10 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ingest.etrecord.torch_archive import read_torch_archive
-from queries.event_blocks.value_json import value_json
 from tests.tools.parity.bugs import Bug
 from tests.tools.parity.errors import InspectorError
+from tracehouse.ingest.etrecord.torch_archive import read_torch_archive
+from tracehouse.queries.event_blocks.value_json import value_json
 
 Json = dict[str, Any]
 

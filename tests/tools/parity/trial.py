@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from queries.printable import printable
 from tests.tools.parity.bugs import ALL, NONE, SPEAKING, Bug
 from tests.tools.parity.comparison import Difference, compare_blocks, is_same
 from tests.tools.parity.errors import InspectorError
@@ -16,6 +15,7 @@ from tests.tools.parity.inspector import Inspector
 from tests.tools.parity.ours import Answer
 from tests.tools.parity.tables import are_same_rows, expected_rows, read_grid, read_rows
 from tests.tools.parity.totals import module_total
+from tracehouse.queries.printable import printable
 
 _MOST_SHOWN = 300
 _NO_ROWS = "No objects to concatenate"

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from ingest.errors import DumpError, IngestError
 from tests.tools.parity.bugs import Bug
 from tests.tools.parity.evidence import Dump, read_evidence
 from tests.tools.parity.goldens import Variant
 from tests.tools.parity.ours import answer
 from tests.tools.parity.trial import Trial
-from warehouse.errors import QueryError
+from tracehouse.ingest.errors import DumpError, IngestError
+from tracehouse.warehouse.errors import QueryError
 
 
 class Outcome(StrEnum):

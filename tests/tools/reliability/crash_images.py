@@ -26,8 +26,8 @@ from tests.tools.reliability.judge import describe_problems
 from tests.tools.reliability.power_disk import Disk, FileOperation, Image, write_image
 from tests.tools.reliability.power_life import ACTIONS, Marks, check, read_marks
 from tests.tools.reliability.power_loss import STORE, log_life
-from warehouse.archive.segments import Segment, read_entries
-from warehouse.inbox.log import SealedLog, find_logs
+from tracehouse.warehouse.archive.segments import Segment, read_entries
+from tracehouse.warehouse.inbox.log import SealedLog, find_logs
 
 FEW = 5  # operations, all of whose subsets come through
 SAMPLE = 12  # of each kind of subset of more operations

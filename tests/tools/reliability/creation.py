@@ -20,8 +20,8 @@ from typing import Any
 from tests.support.corpus import CORPUS
 from tests.support.forks import fork, kill_after, wait
 from tests.tools.reliability.findings import Findings, Results, run_recorded
-from warehouse import Warehouse
-from warehouse.errors import StoreError
+from tracehouse import Warehouse
+from tracehouse.warehouse.errors import StoreError
 
 DUMP = CORPUS / "real" / "mlp_xnnpack_n1.etdp"
 MANIFEST = {"device": "pixel8", "build": "b1", "model": "mv2"}

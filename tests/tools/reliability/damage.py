@@ -20,15 +20,15 @@ from typing import Any
 from tests.support.corpus import dump_names, read_dump
 from tests.support.forks import fork, wait
 from tests.tools.reliability.findings import Findings, Results, run_recorded
-from warehouse import Warehouse
-from warehouse.archive.archive import Archive
-from warehouse.archive.entries import DUMP
-from warehouse.archive.verification import verify_archive
-from warehouse.engine.checksums import Checksum, table_checksums
-from warehouse.engine.connection import open_reader, translated_errors, use_database
-from warehouse.engine.store_file import FILE_NAME, log_of
-from warehouse.errors import WarehouseError
-from warehouse.upkeep.rebuild import rebuild_store
+from tracehouse import Warehouse
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.entries import DUMP
+from tracehouse.warehouse.archive.verification import verify_archive
+from tracehouse.warehouse.engine.checksums import Checksum, table_checksums
+from tracehouse.warehouse.engine.connection import open_reader, translated_errors, use_database
+from tracehouse.warehouse.engine.store_file import FILE_NAME, log_of
+from tracehouse.warehouse.errors import WarehouseError
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
 MANIFEST = {"device": "pixel8", "build": "b1", "model": "mv2"}
 KINDS = ("cut", "flip", "zero", "delete")

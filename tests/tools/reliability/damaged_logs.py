@@ -18,9 +18,9 @@ from typing import Any
 
 from tests.support.tiny_dumps import stored_event_counts, tiny_incoming
 from tests.tools.reliability.findings import Findings, Results, run_recorded
-from warehouse import Inbox, Warehouse
-from warehouse.errors import StoreError
-from warehouse.inbox.log import SealedLog, seal_logs
+from tracehouse import Inbox, Warehouse
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.inbox.log import SealedLog, seal_logs
 
 DUMPS = 12  # in a log
 LONGEST_DAMAGE = 600  # bytes

@@ -43,8 +43,8 @@ from tests.tools.reliability.findings import Findings, Results, run_recorded
 from tests.tools.reliability.power_disk import Disk, read_log
 from tests.tools.reliability.power_life import recover
 from tests.tools.reliability.upkeep import select_state
-from warehouse import Warehouse
-from warehouse.errors import StoreError, WarehouseError
+from tracehouse import Warehouse
+from tracehouse.warehouse.errors import StoreError, WarehouseError
 
 MODULE = "tests.tools.reliability.disk_faults"
 _STATE = select_state()

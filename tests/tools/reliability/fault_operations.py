@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from cli.app import run as run_command
-from cli.output.streams import write_error
 from tests.support.forks import fork, wait
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
 from tests.tools.reliability.operations import make_history, write_files
-from warehouse import Inbox, Warehouse
-from warehouse.errors import WarehouseError
-from warehouse.upkeep.decide import decide_group
+from tracehouse import Inbox, Warehouse
+from tracehouse.cli.app import run as run_command
+from tracehouse.cli.output.streams import write_error
+from tracehouse.warehouse.errors import WarehouseError
+from tracehouse.warehouse.upkeep.decide import decide_group
 
 Operation = Callable[[Path, Path], int]  # of the disk and the files to ingest; the exit status
 

@@ -30,8 +30,8 @@ from tests.support.waiting import repeating
 from tests.tools.reliability.findings import Results, run_recorded
 from tests.tools.service.client import Tally, upload, uploading
 from tests.tools.service.dumps import DumpMaker
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.opening.snapshots import find_snapshots
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.opening.snapshots import find_snapshots
 
 SECONDS = 2  # deadline of a statement
 MEMORY = 256 << 20  # what one may take
@@ -132,7 +132,7 @@ def _watched(service: ServiceProcess, peaks: list[int]) -> Iterator[None]:
     """The most memory that one of the service's workers had."""
 
     def look() -> None:
-        peaks[0] = max([peaks[0], *service.child_peaks("warehouse.sandbox.worker")])
+        peaks[0] = max([peaks[0], *service.child_peaks("tracehouse.warehouse.sandbox.worker")])
 
     with repeating(look, 0.01):
         yield

@@ -23,11 +23,11 @@ from tests.support.tiny_dumps import tiny_dump, tiny_dump_events, tiny_incoming
 from tests.tools.reliability.findings import Results, run_recorded
 from tests.tools.reliability.judge import judge_store
 from tests.tools.reliability.rounds import KillTrial, kill_stores
-from warehouse import Inbox, Warehouse
-from warehouse.archive.archive import Archive
-from warehouse.engine.failpoints import VARIABLE
-from warehouse.errors import StoreError
-from warehouse.upkeep.rebuild import rebuild_store
+from tracehouse import Inbox, Warehouse
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.engine.failpoints import VARIABLE
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
 FAILPOINTS = (
     "log append", "log sync", "log synced", "log seal", "claim", "decoded", "seal", "commit",

@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from pathlib import Path
 
 from tests.support.tiny_dumps import COUNTED
-from warehouse import Warehouse
-from warehouse.archive.archive import Archive
-from warehouse.archive.verification import verify_archive
-from warehouse.errors import ArchiveError, StoreError
+from tracehouse import Warehouse
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.verification import verify_archive
+from tracehouse.warehouse.errors import ArchiveError, StoreError
 
 EventCounts = Callable[[str], Collection[int]]  # that a dump of this SHA-256 may have
 

@@ -37,7 +37,7 @@ def try_steps(
 ) -> None:
     """Take steps on some stores, which the seed chooses; a difference is raised."""
     machine = seeded(seed)(type(machine.__name__, (machine,), {}))
-    with patch("warehouse.engine.writer._build", copy_template):
+    with patch("tracehouse.warehouse.engine.writer._build", copy_template):
         run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=n_stores))
 
 

@@ -7,14 +7,14 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from cli.app import run as run_command
 from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import MODELS
 from tests.support.stores import MANIFEST, ingest, write
 from tests.support.tiny_dumps import tiny_dump
-from warehouse import Warehouse
-from warehouse.archive.archive import Archive
-from warehouse.archive.rewriting import merge_segments
+from tracehouse import Warehouse
+from tracehouse.cli.app import run as run_command
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.rewriting import merge_segments
 
 REAL = CORPUS / "real" / "multiout_portable_n3_debug"
 

@@ -17,16 +17,16 @@ from threading import Thread
 
 from tests.support.tiny_dumps import tiny_dump, tiny_dump_events, tiny_incoming
 from tests.tools.reliability.judge import describe_problems, judge_store
-from warehouse import Inbox, Warehouse
-from warehouse.archive.archive import Archive
-from warehouse.archive.rewriting import merge_segments
-from warehouse.errors import DamagedStoreError, WarehouseError
-from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
-from warehouse.upkeep.choice import ChosenDump, choose_dumps
-from warehouse.upkeep.compact import compact_store
-from warehouse.upkeep.forget import finish_forgetting, forget_dumps
-from warehouse.upkeep.rebuild import rebuild_store
-from warehouse.upkeep.retain import drop_old_events, find_old_events
+from tracehouse import Inbox, Warehouse
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.rewriting import merge_segments
+from tracehouse.warehouse.errors import DamagedStoreError, WarehouseError
+from tracehouse.warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
+from tracehouse.warehouse.upkeep.choice import ChosenDump, choose_dumps
+from tracehouse.warehouse.upkeep.compact import compact_store
+from tracehouse.warehouse.upkeep.forget import finish_forgetting, forget_dumps
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
+from tracehouse.warehouse.upkeep.retain import drop_old_events, find_old_events
 
 DUMPS = 6  # handed over together
 ACTIONS = 7  # in a life of a store

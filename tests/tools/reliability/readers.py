@@ -25,8 +25,8 @@ from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump
 from tests.tools.reliability.findings import Results, run_recorded
 from tests.tools.reliability.operations import Operation, command
-from warehouse import Warehouse
-from warehouse.errors import QueryError, WarehouseError
+from tracehouse import Warehouse
+from tracehouse.warehouse.errors import QueryError, WarehouseError
 
 ROUNDS = 4  # of work on a store, before another takes its place
 DUMPS = 3  # that a round ingests

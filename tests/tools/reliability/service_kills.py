@@ -24,8 +24,8 @@ from tests.tools.reliability.judge import judge_store
 from tests.tools.reliability.rounds import KillTrial, kill_stores
 from tests.tools.service.client import Tally, uploading
 from tests.tools.service.dumps import DumpMaker, Packet
-from warehouse import Warehouse
-from warehouse.engine.failpoints import VARIABLE
+from tracehouse import Warehouse
+from tracehouse.warehouse.engine.failpoints import VARIABLE
 
 FAILPOINTS = (
     "log append", "log sync", "log synced", "spool sync", "spool sealed", "log seal", "claim",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from warehouse.spark.ingest import LakeIngester
-from warehouse.spark.session import opened_session
-from warehouse.spark.tasks import SparkTasks
+from tracehouse.warehouse.spark.ingest import LakeIngester
+from tracehouse.warehouse.spark.session import opened_session
+from tracehouse.warehouse.spark.tasks import SparkTasks
 
 
 def main(inbox: str, lake: str, master: str) -> None:

@@ -30,9 +30,9 @@ from tests.support.stores import MANIFEST, write
 from tests.tools.reliability.findings import Findings, Results, run_recorded
 from tests.tools.reliability.judge import describe_problems, judge_rows
 from tests.tools.service.dumps import DumpMaker
-from warehouse import Warehouse
-from warehouse.lake.commits import read_state
-from warehouse.lake.place import Lake
+from tracehouse import Warehouse
+from tracehouse.warehouse.lake.commits import read_state
+from tracehouse.warehouse.lake.place import Lake
 
 DRIVER_MASTER, EXECUTORS_MASTER = "local[2,4]", "local-cluster[2,1,1024]"
 DUMPS = 12  # that come with each round

@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.support.stores import write
 from tests.support.tiny_dumps import stored_event_counts, tiny_incoming
 from tests.tools.reliability.judge import describe_problems, judge_rows, judge_store
-from warehouse import Warehouse
-from warehouse.archive.archive import Archive
+from tracehouse import Warehouse
+from tracehouse.warehouse.archive.archive import Archive
 
 
 def test_lost_doubled_and_partial_dumps_are_counted() -> None:

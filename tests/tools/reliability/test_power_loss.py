@@ -14,7 +14,7 @@ from tests.support.tiny_dumps import stored_event_counts, tiny_incoming
 from tests.tools.reliability.power_disk import Disk
 from tests.tools.reliability.power_life import Marks, check, read_marks
 from tests.tools.reliability.power_loss import log_life, torture
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 pytestmark = pytest.mark.skipif(
     not shutil.which(COMPILER), reason=f"no C compiler ({COMPILER}) to build what logs writes"

@@ -22,18 +22,18 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ingest.schemas.dumps import STORED
 from tests.support.forks import BAD_ENDS, fork, kill_after, wait
 from tests.tools.reliability.findings import Findings, Results, run_recorded
 from tests.tools.reliability.operations import Operation, list_operations, make_history, write_files
-from warehouse import Warehouse
-from warehouse.archive.archive import Archive
-from warehouse.archive.verification import indexed_segments, verify_archive
-from warehouse.engine.failpoints import VARIABLE
-from warehouse.engine.seal import seal_of
-from warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER
-from warehouse.errors import StoreError
-from warehouse.upkeep.rebuild import rebuild_store
+from tracehouse import Warehouse
+from tracehouse.ingest.schemas.dumps import STORED
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.verification import indexed_segments, verify_archive
+from tracehouse.warehouse.engine.failpoints import VARIABLE
+from tracehouse.warehouse.engine.seal import seal_of
+from tracehouse.warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
 FAILPOINTS = (
     "decoded", "seal", "sealed", "commit", "log sum", "committed", "checkpoint",

@@ -28,7 +28,7 @@ from tests.support.waiting import repeating
 from tests.tools.benchmarks.record import Figures, Record
 from tests.tools.service.client import Tally, upload
 from tests.tools.service.dumps import DumpMaker, Packet
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 CONNECTIONS, MANY, CROWD = 32, 512, 10_000
 BATCH = 128  # dumps of a request

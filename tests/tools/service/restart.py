@@ -22,13 +22,13 @@ from itertools import count, pairwise
 from pathlib import Path
 from statistics import median
 
-from ingest.errors import ServiceError
-from ingest.remote.connection import ServiceConnection
-from ingest.remote.uploading import DumpUploader, OutgoingDump
 from tests.support.service_process import ServiceProcess
 from tests.support.stores import MANIFEST
 from tests.tools.service.dumps import DumpMaker
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.ingest.errors import ServiceError
+from tracehouse.ingest.remote.connection import ServiceConnection
+from tracehouse.ingest.remote.uploading import DumpUploader, OutgoingDump
 
 ROUNDS, CLIENTS = 3, 4
 _PAUSE = 0.02  # seconds between two uploads of a client

@@ -8,11 +8,11 @@ import pyarrow as pa
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from cli.app import app
-from warehouse.catalogue.header import Column, Header, Parameter, parse_header
-from warehouse.catalogue.queries import list_headers
-from warehouse.catalogue.sql_files import read_sql_files
-from warehouse.engine.tables import TABLES
+from tracehouse.cli.app import app
+from tracehouse.warehouse.catalogue.header import Column, Header, Parameter, parse_header
+from tracehouse.warehouse.catalogue.queries import list_headers
+from tracehouse.warehouse.catalogue.sql_files import read_sql_files
+from tracehouse.warehouse.engine.tables import TABLES
 
 _WIDTH = 100  # of the help of commands
 _TYPES = {

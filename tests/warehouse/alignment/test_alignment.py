@@ -14,8 +14,8 @@ from tests.support.edited_programs import (
     measure,
     real_programs,
 )
-from warehouse.alignment.alignment import align
-from warehouse.alignment.programs import Program
+from tracehouse.warehouse.alignment.alignment import align
+from tracehouse.warehouse.alignment.programs import Program
 
 FAST, ALL = 1_500, 10_000
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import permutations
 
-from warehouse.alignment.histories import Sighting, list_steps, name_operators
-from warehouse.alignment.programs import Event, Name, Program
+from tracehouse.warehouse.alignment.histories import Sighting, list_steps, name_operators
+from tracehouse.warehouse.alignment.programs import Event, Name, Program
 
 
 def program(id_: int, *names: str) -> Program:

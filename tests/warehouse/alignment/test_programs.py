@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from warehouse.alignment.programs import Event, Name, Program
+from tracehouse.warehouse.alignment.programs import Event, Name, Program
 
 INSIDE = ("delegate_op", "delegate_phase", "delegate_counter")
 

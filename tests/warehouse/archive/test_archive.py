@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.syncs import note_synced
-from warehouse.archive.archive import Archive
-from warehouse.archive.entries import DUMP, REFUSED, Entry
-from warehouse.errors import ArchiveError
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.entries import DUMP, REFUSED, Entry
+from tracehouse.warehouse.errors import ArchiveError
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 

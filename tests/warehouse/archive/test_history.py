@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.stores import writing
-from warehouse.archive import history, segment_writer
-from warehouse.archive.archive import Archive
-from warehouse.archive.entries import REFUSED, Entry
-from warehouse.archive.history import read_indexed, recorded
+from tracehouse.warehouse.archive import history, segment_writer
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.entries import REFUSED, Entry
+from tracehouse.warehouse.archive.history import read_indexed, recorded
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from warehouse.archive.archive import Archive
-from warehouse.archive.entries import DUMP, Entry
-from warehouse.archive.rewriting import clear_leftovers, merge_segments, rewrite_segments
-from warehouse.archive.segment_writer import PART_BYTES, ROW_GROUP_BYTES
-from warehouse.archive.segments import Segment
-from warehouse.archive.verification import verify_archive
-from warehouse.errors import ArchiveError
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.entries import DUMP, Entry
+from tracehouse.warehouse.archive.rewriting import clear_leftovers, merge_segments, rewrite_segments
+from tracehouse.warehouse.archive.segment_writer import PART_BYTES, ROW_GROUP_BYTES
+from tracehouse.warehouse.archive.segments import Segment
+from tracehouse.warehouse.archive.verification import verify_archive
+from tracehouse.warehouse.errors import ArchiveError
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 Listed = list[tuple[int, str, bytes]]
@@ -74,7 +74,7 @@ def test_segments_are_merged_neither_over_a_gap_nor_when_large_nor_when_few(
     assert merge_segments(archive, least=4) == 0
     assert merge_segments(archive) == 1
     assert ranges(archive) == [(1, 1), (11, 12), (21, 21)]
-    monkeypatch.setattr("warehouse.archive.rewriting.SMALL_BYTES", 10)
+    monkeypatch.setattr("tracehouse.warehouse.archive.rewriting.SMALL_BYTES", 10)
     add(archive, "c")
     assert merge_segments(archive) == 0
 
@@ -82,7 +82,7 @@ def test_segments_are_merged_neither_over_a_gap_nor_when_large_nor_when_few(
 def test_what_packs_well_is_not_merged_again_and_again(
     archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.archive.rewriting.SMALL_DATA_BYTES", 3 * PART_BYTES)
+    monkeypatch.setattr("tracehouse.warehouse.archive.rewriting.SMALL_DATA_BYTES", 3 * PART_BYTES)
     for name in "abcdefgh":
         add(archive, name, bytes(PART_BYTES))
     assert sum(one.path.stat().st_size for one in archive.segments()) < PART_BYTES

@@ -10,10 +10,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from warehouse.archive.entries import DEBUG_BUFFER, DUMP, REFUSED, Entry, Ids
-from warehouse.archive.segment_writer import PART_BYTES, ROW_GROUP_BYTES, SegmentWriter
-from warehouse.archive.segments import Segment, check_segment, read_entries
-from warehouse.errors import ArchiveError
+from tracehouse.warehouse.archive.entries import DEBUG_BUFFER, DUMP, REFUSED, Entry, Ids
+from tracehouse.warehouse.archive.segment_writer import PART_BYTES, ROW_GROUP_BYTES, SegmentWriter
+from tracehouse.warehouse.archive.segments import Segment, check_segment, read_entries
+from tracehouse.warehouse.errors import ArchiveError
 
 NOW = datetime(2026, 11, 22, 5, 30, 1, 250, tzinfo=UTC)
 
@@ -99,7 +99,7 @@ def test_a_segment_whose_name_cannot_be_synced_is_not_left_to_be_replayed(
 
     writer = SegmentWriter(tmp_path, 1)
     writer.add([file_entry(DUMP, b"x")])
-    monkeypatch.setattr("ingest.durable.sync_path", fail)
+    monkeypatch.setattr("tracehouse.ingest.durable.sync_path", fail)
     with pytest.raises(OSError, match="Input/output error"):
         writer.seal()
     writer.discard()

@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.stores import ingest, write
-from warehouse import Warehouse
-from warehouse.errors import ParameterError, QueryError, StatementError
+from tracehouse import Warehouse
+from tracehouse.warehouse.errors import ParameterError, QueryError, StatementError
 
 TAGS: tuple[dict[str, Any], ...] = (
     {"lab": "north", "tags": {"mode": 3}},

@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from warehouse.catalogue.ctes import count_uses, split_ctes
-from warehouse.catalogue.queries import load_catalogue
+from tracehouse.warehouse.catalogue.ctes import count_uses, split_ctes
+from tracehouse.warehouse.catalogue.queries import load_catalogue
 
 
 def test_ctes_are_told_apart_from_the_body():

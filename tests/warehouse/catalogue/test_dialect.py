@@ -1,7 +1,7 @@
 import duckdb
 import pytest
 
-from warehouse.catalogue.dialect import duckdb_text, with_macros, without_parameter
+from tracehouse.warehouse.catalogue.dialect import duckdb_text, with_macros, without_parameter
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from warehouse.catalogue.header import (
+from tracehouse.warehouse.catalogue.header import (
     Column,
     Filters,
     Names,
@@ -9,7 +9,7 @@ from warehouse.catalogue.header import (
     Relation,
     parse_header,
 )
-from warehouse.errors import HeaderError
+from tracehouse.warehouse.errors import HeaderError
 
 FULL = """\
 -- operator_hotspots: Operators ranked by time.

@@ -3,10 +3,10 @@ import unicodedata
 
 import pytest
 
-from warehouse.catalogue.header import Names, parse_header
-from warehouse.catalogue.name_filters import resolve_names
-from warehouse.catalogue.queries import Query
-from warehouse.errors import ParameterError
+from tracehouse.warehouse.catalogue.header import Names, parse_header
+from tracehouse.warehouse.catalogue.name_filters import resolve_names
+from tracehouse.warehouse.catalogue.queries import Query
+from tracehouse.warehouse.errors import ParameterError
 
 QUERY = Query(
     parse_header(

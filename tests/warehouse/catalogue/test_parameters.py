@@ -2,10 +2,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from warehouse.catalogue.header import parse_header
-from warehouse.catalogue.parameters import bind_parameters
-from warehouse.catalogue.queries import Query
-from warehouse.errors import ParameterError
+from tracehouse.warehouse.catalogue.header import parse_header
+from tracehouse.warehouse.catalogue.parameters import bind_parameters
+from tracehouse.warehouse.catalogue.queries import Query
+from tracehouse.warehouse.errors import ParameterError
 
 QUERY = Query(
     parse_header(

@@ -6,10 +6,10 @@ import pytest
 
 from tests.support.questions import farm_for, lacks_rows_of, question
 from tests.tools.benchmarks.scale import fill
-from warehouse import Warehouse
-from warehouse.catalogue.answers import resolve_parameters
-from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.portions import (
+from tracehouse import Warehouse
+from tracehouse.warehouse.catalogue.answers import resolve_parameters
+from tracehouse.warehouse.catalogue.dialect import duckdb_text
+from tracehouse.warehouse.catalogue.portions import (
     _SHARES,
     DUMP_WEIGHT,
     RUN_WEIGHT,
@@ -18,8 +18,8 @@ from warehouse.catalogue.portions import (
     portion_column,
     split_question,
 )
-from warehouse.catalogue.queries import find_query, load_catalogue
-from warehouse.engine.functions import register_functions
+from tracehouse.warehouse.catalogue.queries import find_query, load_catalogue
+from tracehouse.warehouse.engine.functions import register_functions
 
 SPLIT = {
     name: query.header.portions for name, query in load_catalogue().items() if query.header.portions

@@ -2,9 +2,9 @@ import duckdb
 import pytest
 
 from tests.support.documents import ROOT
-from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.queries import expand, find_query, load_catalogue
-from warehouse.errors import HeaderError, UnknownQueryError
+from tracehouse.warehouse.catalogue.dialect import duckdb_text
+from tracehouse.warehouse.catalogue.queries import expand, find_query, load_catalogue
+from tracehouse.warehouse.errors import HeaderError, UnknownQueryError
 
 
 def test_catalogue_holds_the_canned_queries_under_their_names():

@@ -6,13 +6,13 @@ import duckdb
 import pytest
 
 from tests.tools.benchmarks.scale import fill
-from warehouse import Warehouse
-from warehouse.catalogue import portions, questions
-from warehouse.catalogue.answers import answer_query, stream_answer
-from warehouse.catalogue.queries import find_query, load_catalogue
-from warehouse.catalogue.questions import _Cost
-from warehouse.errors import LongQuestionError, QueryError
-from warehouse.regressions.two_builds import find_gathering
+from tracehouse import Warehouse
+from tracehouse.warehouse.catalogue import portions, questions
+from tracehouse.warehouse.catalogue.answers import answer_query, stream_answer
+from tracehouse.warehouse.catalogue.queries import find_query, load_catalogue
+from tracehouse.warehouse.catalogue.questions import _Cost
+from tracehouse.warehouse.errors import LongQuestionError, QueryError
+from tracehouse.warehouse.regressions.two_builds import find_gathering
 
 PAIR = {"base": "b1", "head": "b2"}
 HISTORY = {"event": "native_call_op3.out"}

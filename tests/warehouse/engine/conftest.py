@@ -8,4 +8,4 @@ from tests.support.store_template import BUILD
 @pytest.fixture
 def new_stores_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
     """DuckDB builds the file of a new store, which is a copy else."""
-    monkeypatch.setattr("warehouse.engine.writer._build", BUILD)
+    monkeypatch.setattr("tracehouse.warehouse.engine.writer._build", BUILD)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.stores import ingest
 from tests.support.traced_farm import Step, write_nights
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 BEFORE, AFTER = 2, 2
 _CONVOLUTIONS = [(name, ns) for name, ns in (("Conv #1", 500_000), ("Conv #2", 200_000))]

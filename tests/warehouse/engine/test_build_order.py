@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.store_rows import LONG_AGO, StoreRows
-from warehouse.engine.build_order import (
+from tracehouse.warehouse.engine.build_order import (
     BuildFacts,
     order_builds,
     read_build_order,

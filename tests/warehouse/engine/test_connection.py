@@ -8,8 +8,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from warehouse.engine.connection import translated_errors
-from warehouse.errors import DamagedStoreError, StoreError
+from tracehouse.warehouse.engine.connection import translated_errors
+from tracehouse.warehouse.errors import DamagedStoreError, StoreError
 
 DAMAGED = (
     'IO Error: The file "warehouse.duckdb" exists, but it is not a valid DuckDB database file!',
@@ -32,7 +32,7 @@ import sys, types
 shell = types.SimpleNamespace(config={"IPKernelApp": {}})
 sys.modules["IPython"] = types.SimpleNamespace(get_ipython=lambda: shell)
 sys.modules["ipywidgets"] = None
-from warehouse import Warehouse
+from tracehouse import Warehouse
 Warehouse.open(sys.argv[1], create=True).close()
 """
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.store_template import copy_new_store
-from warehouse import Warehouse
-from warehouse.errors import ParameterError, SlowAnswerError
+from tracehouse import Warehouse
+from tracehouse.warehouse.errors import ParameterError, SlowAnswerError
 
 ENDLESS = "SELECT count(*) FROM range(1000000000000)"
 

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from ingest.schemas.dumps import DIGESTED, STORED
-from warehouse.engine.digests import Digests
+from tracehouse.ingest.schemas.dumps import DIGESTED, STORED
+from tracehouse.warehouse.engine.digests import Digests
 
 _ROWS = 9
 _VALUES: dict[pa.DataType, list[Any]] = {

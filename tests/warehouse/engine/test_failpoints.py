@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from warehouse.engine.failpoints import VARIABLE, failpoint
+from tracehouse.warehouse.engine.failpoints import VARIABLE, failpoint
 
 
 def test_without_the_variable_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
 import duckdb
 import pytest
 
-from warehouse import Warehouse
-from warehouse.engine.functions import FUNCTIONS, named_functions, register_functions
+from tracehouse import Warehouse
+from tracehouse.warehouse.engine.functions import FUNCTIONS, named_functions, register_functions
 
 ALL = " ".join(f"{function.name}()" for function in FUNCTIONS)
 

@@ -10,13 +10,13 @@ from tests.support.cross_section import cross_section
 from tests.support.store_template import copy_new_store
 from tests.support.stores import contents
 from tests.support.tiny_dumps import tiny_incoming
-from warehouse import Warehouse
-from warehouse.engine import log_sum
-from warehouse.engine.connection import is_damage, open_writer, transaction, use_database
-from warehouse.engine.log_sum import LogDamage, sum_of, track_log
-from warehouse.engine.store_file import FILE_NAME, log_of
-from warehouse.errors import DamagedStoreError, StoreError
-from warehouse.upkeep.rebuild import rebuild_store
+from tracehouse import Warehouse
+from tracehouse.warehouse.engine import log_sum
+from tracehouse.warehouse.engine.connection import is_damage, open_writer, transaction, use_database
+from tracehouse.warehouse.engine.log_sum import LogDamage, sum_of, track_log
+from tracehouse.warehouse.engine.store_file import FILE_NAME, log_of
+from tracehouse.warehouse.errors import DamagedStoreError, StoreError
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
 VALUE = 0x0123456789ABCDEF
 

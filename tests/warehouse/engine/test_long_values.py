@@ -5,9 +5,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from tests.support.stores import copy_new_store
-from warehouse.engine.long_values import LongValues, find_long_values, stored_long_values
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.store import Warehouse
+from tracehouse.warehouse.engine.long_values import LongValues, find_long_values, stored_long_values
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.store import Warehouse
 
 LONG = 4097
 

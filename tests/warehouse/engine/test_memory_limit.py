@@ -6,9 +6,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from warehouse import Warehouse
-from warehouse.engine.memory_limit import MemoryLimit
-from warehouse.errors import StoreError
+from tracehouse import Warehouse
+from tracehouse.warehouse.engine.memory_limit import MemoryLimit
+from tracehouse.warehouse.errors import StoreError
 
 
 @pytest.fixture

@@ -10,14 +10,14 @@ import pytest
 
 from tests.support.corpus import CORPUS
 from tests.support.stores import contents, ingest
-from warehouse import Warehouse
-from warehouse.engine import migrations
-from warehouse.engine.connection import open_memory, use_database
-from warehouse.engine.migrations import FIRST_SCHEMA, Migration, migrate, store_in_memory
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.engine.tables import TABLES
-from warehouse.errors import OldStoreError, StoreError
-from warehouse.upkeep.rebuild import rebuild_store
+from tracehouse import Warehouse
+from tracehouse.warehouse.engine import migrations
+from tracehouse.warehouse.engine.connection import open_memory, use_database
+from tracehouse.warehouse.engine.migrations import FIRST_SCHEMA, Migration, migrate, store_in_memory
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.engine.tables import TABLES
+from tracehouse.warehouse.errors import OldStoreError, StoreError
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
 APPLIED = "SELECT number, name FROM schema_migrations ORDER BY number"
 PRESENT, SHIPPED = migrations.supported_schema(), migrations.load_migrations()

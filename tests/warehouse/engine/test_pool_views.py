@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest.schemas.dumps import STORED
 from tests.support.planted import make_full_store
-from warehouse import Warehouse
-from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
-from warehouse.upkeep.choice import choose_dumps
+from tracehouse import Warehouse
+from tracehouse.ingest.schemas.dumps import STORED
+from tracehouse.warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
+from tracehouse.warehouse.upkeep.choice import choose_dumps
 
 _POOLS = {"phone1": "lab's", "phone2": "field"}
 # Rows of these do not belong to a dump, or to several.

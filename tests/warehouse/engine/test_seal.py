@@ -12,12 +12,12 @@ import pytest
 
 from tests.support.store_template import copy_new_store
 from tests.support.tiny_dumps import tiny_incoming
-from warehouse import Warehouse
-from warehouse.engine.seal import is_sealed, seal_file, seal_of
-from warehouse.engine.store_connections import StoreConnections, Trust
-from warehouse.engine.store_file import FILE_NAME, log_of
-from warehouse.errors import StoreError
-from warehouse.opening.snapshots import KEPT, find_snapshots
+from tracehouse import Warehouse
+from tracehouse.warehouse.engine.seal import is_sealed, seal_file, seal_of
+from tracehouse.warehouse.engine.store_connections import StoreConnections, Trust
+from tracehouse.warehouse.engine.store_file import FILE_NAME, log_of
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.opening.snapshots import KEPT, find_snapshots
 
 MACRO = "CREATE MACRO median(a) AS 'a lie'"
 _LEAVE_A_LOG = "PRAGMA disable_checkpoint_on_shutdown"

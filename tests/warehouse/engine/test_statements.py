@@ -9,18 +9,18 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.queries import load_catalogue
-from warehouse.catalogue.views import load_views
-from warehouse.engine.functions import FUNCTIONS
-from warehouse.engine.sql_functions import (
+from tracehouse.warehouse.catalogue.dialect import duckdb_text
+from tracehouse.warehouse.catalogue.queries import load_catalogue
+from tracehouse.warehouse.catalogue.views import load_views
+from tracehouse.warehouse.engine.functions import FUNCTIONS
+from tracehouse.warehouse.engine.sql_functions import (
     FILE_FUNCTIONS,
     SYSTEM_VIEWS,
     TABLE_FUNCTIONS,
     VALUE_FUNCTIONS,
 )
-from warehouse.engine.statements import check_statement
-from warehouse.errors import StatementError
+from tracehouse.warehouse.engine.statements import check_statement
+from tracehouse.warehouse.errors import StatementError
 
 ROOT = Path(__file__).parents[3]
 # Known to DuckDB's parser or binder, but not to duckdb_functions().

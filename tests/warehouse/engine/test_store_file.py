@@ -19,15 +19,20 @@ from tests.support.full_disk import full_disk
 from tests.support.store_template import copy_new_store
 from tests.support.stores import MANIFEST, make_and_ingest
 from tests.support.syncs import note_synced
-from warehouse import Warehouse
-from warehouse.engine.store_file import (
+from tracehouse import Warehouse
+from tracehouse.warehouse.engine.store_file import (
     FILE_NAME,
     check_room,
     check_room_to_checkpoint,
     log_of,
     make_file,
 )
-from warehouse.errors import DamagedStoreError, FullDiskError, StoreError, StoreLockedError
+from tracehouse.warehouse.errors import (
+    DamagedStoreError,
+    FullDiskError,
+    StoreError,
+    StoreLockedError,
+)
 
 DUMP = CORPUS / "real" / "mlp_xnnpack_n1.etdp"
 WHOLE = ["lock", FILE_NAME, f"{FILE_NAME}.seal"]

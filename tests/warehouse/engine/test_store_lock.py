@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import ENVIRONMENT
-from warehouse.engine.store_lock import LOCK_NAME, StoreLock
-from warehouse.errors import StoreLockedError, WriterWaitingError
+from tracehouse.warehouse.engine.store_lock import LOCK_NAME, StoreLock
+from tracehouse.warehouse.errors import StoreLockedError, WriterWaitingError
 
 # Waits to write a store that others read.
 WAITER = """
 import sys
 from pathlib import Path
-from warehouse.engine.store_lock import StoreLock
+from tracehouse.warehouse.engine.store_lock import StoreLock
 StoreLock.for_writing(Path(sys.argv[1]), is_shared=False, wait=600)
 """
 LONG = 60.0  # seconds, of which nothing takes any where all is well

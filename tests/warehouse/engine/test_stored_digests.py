@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.corpus import read_dump
 from tests.support.stores import ingest, write
-from warehouse import Warehouse
-from warehouse.engine.stored_digests import changed_tables, read_digests, refresh_digests
+from tracehouse import Warehouse
+from tracehouse.warehouse.engine.stored_digests import changed_tables, read_digests, refresh_digests
 
 NAMES = ("mixed_portable_n20", "mixed_xnnpack_n20")
 

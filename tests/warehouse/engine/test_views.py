@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from warehouse import Warehouse
-from warehouse.catalogue.queries import load_catalogue
-from warehouse.catalogue.views import load_views, named_views
+from tracehouse import Warehouse
+from tracehouse.warehouse.catalogue.queries import load_catalogue
+from tracehouse.warehouse.catalogue.views import load_views, named_views
 
 
 def test_a_statement_needs_the_views_it_names_and_those_they_read() -> None:

@@ -10,10 +10,10 @@ import pytest
 from tests.support.full_disk import full_disk
 from tests.support.stores import MANIFEST, write
 from tests.support.tiny_dumps import tiny_dump
-from warehouse import Warehouse
-from warehouse.engine.store_file import FILE_NAME, log_of
-from warehouse.engine.writer import Writer
-from warehouse.errors import DamagedStoreError, FullDiskError
+from tracehouse import Warehouse
+from tracehouse.warehouse.engine.store_file import FILE_NAME, log_of
+from tracehouse.warehouse.engine.writer import Writer
+from tracehouse.warehouse.errors import DamagedStoreError, FullDiskError
 
 _COUNT = "SELECT count(*) AS n FROM dumps"
 

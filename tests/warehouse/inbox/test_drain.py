@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from ingest.dump import Dump, HashedFile
-from ingest.manifest.models import Manifest
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
@@ -16,14 +14,16 @@ from tests.support.kills import kill_at
 from tests.support.store_inbox import hand_over, names_in_inbox
 from tests.support.stores import MANIFEST, contents, ingest, write
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_incoming
-from warehouse import Inbox, Warehouse
-from warehouse.archive.archive import Archive
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.errors import StoreError
-from warehouse.inbox import drain as draining
-from warehouse.inbox.log import distrust_log, seal_logs
-from warehouse.load import batches, pipeline
-from warehouse.load.summary import IngestProgress
+from tracehouse import Inbox, Warehouse
+from tracehouse.ingest.dump import Dump, HashedFile
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.inbox import drain as draining
+from tracehouse.warehouse.inbox.log import distrust_log, seal_logs
+from tracehouse.warehouse.load import batches, pipeline
+from tracehouse.warehouse.load.summary import IngestProgress
 
 STATED = Manifest.model_validate(MANIFEST)
 
@@ -49,7 +49,7 @@ def test_a_clock_that_jumps_back_costs_no_dump_and_no_order_of_conflicts(
 ) -> None:
     """Logs are named after the time, and drained in the order of their names."""
     times = iter([4 * 10**18, 10**18, 2 * 10**18])
-    monkeypatch.setattr("warehouse.inbox.log.time.time_ns", lambda: next(times))
+    monkeypatch.setattr("tracehouse.warehouse.inbox.log.time.time_ns", lambda: next(times))
     other = Manifest.model_validate(MANIFEST | {"build": "b2"})
     for dump in (tiny_incoming(1), tiny_incoming(2), tiny_incoming(2, manifest=other)):
         with Inbox.open(store) as inbox:

@@ -6,8 +6,8 @@ from concurrent.futures import Future
 
 import pytest
 
-from warehouse.errors import StoreError
-from warehouse.inbox.group_commit import GroupCommit
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.inbox.group_commit import GroupCommit
 
 
 def test_items_that_joined_meanwhile_are_written_together() -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import ManifestError
-from ingest.found_dumps import FoundDumps
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
-from warehouse import Inbox
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.errors import StoreError
+from tracehouse import Inbox
+from tracehouse.ingest.errors import ManifestError
+from tracehouse.ingest.found_dumps import FoundDumps
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.errors import StoreError
 
 
 @pytest.fixture

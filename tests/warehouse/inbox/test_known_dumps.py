@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.stored_dumps import Stored, sha256_of
-from warehouse.inbox import known_dumps
-from warehouse.inbox.known_dumps import KnownDumps
+from tracehouse.warehouse.inbox import known_dumps
+from tracehouse.warehouse.inbox.known_dumps import KnownDumps
 
 
 def test_only_what_may_be_stored_is_looked_up() -> None:
@@ -48,7 +48,7 @@ def test_what_is_being_indexed_waits_until_it_is_stored() -> None:
 
 @pytest.mark.parametrize("most_recent", [0, 100])
 def test_what_was_drained_is_looked_up(most_recent: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warehouse.load.stored_dumps._MOST_RECENT", most_recent)
+    monkeypatch.setattr("tracehouse.warehouse.load.stored_dumps._MOST_RECENT", most_recent)
     stored = Stored(7)
     known = KnownDumps(stored.index())
     known.accept(sha256_of(1), "stated", 10)

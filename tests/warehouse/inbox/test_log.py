@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.tiny_dumps import tiny_incoming
-from warehouse.errors import StoreError
-from warehouse.inbox import log as intake_log
-from warehouse.inbox import records as log_records
-from warehouse.inbox.log import LogWriter, SealedLog, seal_logs
-from warehouse.inbox.records import Delivery, LogRecord, pack_delivery
-from warehouse.inbox.tallies import delete_log
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.inbox import log as intake_log
+from tracehouse.warehouse.inbox import records as log_records
+from tracehouse.warehouse.inbox.log import LogWriter, SealedLog, seal_logs
+from tracehouse.warehouse.inbox.records import Delivery, LogRecord, pack_delivery
+from tracehouse.warehouse.inbox.tallies import delete_log
 
 
 def delivery(number: int = 0) -> Delivery:

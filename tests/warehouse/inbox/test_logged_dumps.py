@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import SourceError
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
-from warehouse.inbox.log import LogWriter, SealedLog, distrust_log, seal_logs
-from warehouse.inbox.logged_dumps import LoggedDumps
-from warehouse.inbox.records import Scan, pack_delivery
+from tracehouse.ingest.errors import SourceError
+from tracehouse.warehouse.inbox.log import LogWriter, SealedLog, distrust_log, seal_logs
+from tracehouse.warehouse.inbox.logged_dumps import LoggedDumps
+from tracehouse.warehouse.inbox.records import Scan, pack_delivery
 
 
 @pytest.fixture

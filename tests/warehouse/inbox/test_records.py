@@ -6,10 +6,10 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.dump import Dump
-from ingest.manifest.models import Manifest
 from tests.support.stores import MANIFEST
-from warehouse.inbox.records import Damage, Scan, pack_delivery, read_record, scan_log
+from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.warehouse.inbox.records import Damage, Scan, pack_delivery, read_record, scan_log
 
 KEY, OTHER = b"the key!", b"another!"
 STATED = Manifest.model_validate(MANIFEST)

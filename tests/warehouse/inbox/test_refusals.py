@@ -3,9 +3,9 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from ingest.dump import NOW, Refusal
-from warehouse import Warehouse
-from warehouse.inbox.refusals import (
+from tracehouse import Warehouse
+from tracehouse.ingest.dump import NOW, Refusal
+from tracehouse.warehouse.inbox.refusals import (
     LEFT_OUT,
     LONGEST_DETAIL,
     MOST,

@@ -5,14 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from ingest.dump import Dump
-from ingest.errors import SourceError
 from tests.support.full_disk import no_room
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
-from warehouse import Warehouse
-from warehouse.errors import FullDiskError
-from warehouse.inbox import served as serving
-from warehouse.inbox.served import FoundService, find_service, hand_over, is_served, served
+from tracehouse import Warehouse
+from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.errors import SourceError
+from tracehouse.warehouse.errors import FullDiskError
+from tracehouse.warehouse.inbox import served as serving
+from tracehouse.warehouse.inbox.served import (
+    FoundService,
+    find_service,
+    hand_over,
+    is_served,
+    served,
+)
 
 
 def test_a_store_is_served_for_as_long_as_it_is(store: Path) -> None:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from ingest.manifest.models import Manifest
 from tests.support.stores import MANIFEST
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_dump_events
-from warehouse import Inbox, Warehouse
-from warehouse.errors import FullDiskError
-from warehouse.inbox import spools
-from warehouse.inbox.log import SealedLog, distrust_log, find_logs
-from warehouse.inbox.records import Delivery, HashedFile, Scan, make_delivery
-from warehouse.inbox.spools import HEAD_BYTES, Spool, clear_spools
+from tracehouse import Inbox, Warehouse
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.warehouse.errors import FullDiskError
+from tracehouse.warehouse.inbox import spools
+from tracehouse.warehouse.inbox.log import SealedLog, distrust_log, find_logs
+from tracehouse.warehouse.inbox.records import Delivery, HashedFile, Scan, make_delivery
+from tracehouse.warehouse.inbox.spools import HEAD_BYTES, Spool, clear_spools
 
 STATED = Manifest.model_validate(MANIFEST).canonical_json()
 

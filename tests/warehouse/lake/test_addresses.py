@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from warehouse.errors import LakeAddressError
-from warehouse.lake.addresses import check_address
+from tracehouse.warehouse.errors import LakeAddressError
+from tracehouse.warehouse.lake.addresses import check_address
 
 
 @pytest.mark.parametrize("uri", ["", " ", "s3://"])

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from warehouse.errors import LakeError
-from warehouse.lake.commits import (
+from tracehouse.warehouse.errors import LakeError
+from tracehouse.warehouse.lake.commits import (
     AddedFile,
     Commit,
     commit_path,
@@ -14,7 +14,7 @@ from warehouse.lake.commits import (
     read_state,
     write_commit,
 )
-from warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.place import Lake
 
 
 def file(name: str) -> AddedFile:

@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 
 from tests.support.lakes import dump_ids, files_of, fill, rows_of, rows_only_farm
-from warehouse import Warehouse
-from warehouse.engine.failpoints import VARIABLE
-from warehouse.lake import compaction
-from warehouse.lake.commits import read_state
-from warehouse.lake.compaction import GRACE, compact_lake
-from warehouse.lake.layout import COMMITS
-from warehouse.lake.place import Lake
-from warehouse.lake.schemas import FACTS, SHARED_TABLES
-from warehouse.lake.verification import verify_lake
+from tracehouse import Warehouse
+from tracehouse.warehouse.engine.failpoints import VARIABLE
+from tracehouse.warehouse.lake import compaction
+from tracehouse.warehouse.lake.commits import read_state
+from tracehouse.warehouse.lake.compaction import GRACE, compact_lake
+from tracehouse.warehouse.lake.layout import COMMITS
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.schemas import FACTS, SHARED_TABLES
+from tracehouse.warehouse.lake.verification import verify_lake
 
 Contents = dict[str, list[str]]
 LATER = datetime.now(UTC) + 2 * GRACE
-COMPACT = "import sys; from warehouse.lake.compaction import compact_lake as c\n" + (
-    "from warehouse.lake.place import Lake; from datetime import datetime\n"
+COMPACT = "import sys; from tracehouse.warehouse.lake.compaction import compact_lake as c\n" + (
+    "from tracehouse.warehouse.lake.place import Lake; from datetime import datetime\n"
     "c(Lake(sys.argv[1]), now=datetime.fromisoformat(sys.argv[2]))"
 )
 

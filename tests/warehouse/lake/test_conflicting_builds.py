@@ -10,7 +10,7 @@ import pytest
 from tests.support.lakes import fill
 from tests.support.stores import ingest, write, writing
 from tests.support.tiny_dumps import tiny_dump
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 FACTS = "SELECT name, branch, ordinal FROM builds"
 

@@ -10,12 +10,12 @@ from tests.support.lakes import fill, real_looking_farm, shared_numbers
 from tests.support.questions import every_query, needs_rich_farm, question
 from tests.support.rich_farm import rich_farm
 from tests.support.store_rows import AskedConnection
-from warehouse import Warehouse
-from warehouse.catalogue.views import load_views
-from warehouse.engine.aligned_operators import VIEW
-from warehouse.errors import LakeError, StatementError, StoreError
-from warehouse.lake.place import Lake
-from warehouse.lake.schemas import TABLES
+from tracehouse import Warehouse
+from tracehouse.warehouse.catalogue.views import load_views
+from tracehouse.warehouse.engine.aligned_operators import VIEW
+from tracehouse.warehouse.errors import LakeError, StatementError, StoreError
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.schemas import TABLES
 
 
 @pytest.fixture(scope="module")

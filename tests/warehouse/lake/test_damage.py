@@ -9,14 +9,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.lakes import files_of, fill, rows_only_farm
-from warehouse import Warehouse
-from warehouse.errors import LakeError, StatementError
-from warehouse.lake.commits import AddedFile, Commit, new_id, write_commit
-from warehouse.lake.compaction import compact_lake
-from warehouse.lake.damage import lake_errors
-from warehouse.lake.exporting import export_store
-from warehouse.lake.place import Lake
-from warehouse.lake.verification import find_whole_dumps
+from tracehouse import Warehouse
+from tracehouse.warehouse.errors import LakeError, StatementError
+from tracehouse.warehouse.lake.commits import AddedFile, Commit, new_id, write_commit
+from tracehouse.warehouse.lake.compaction import compact_lake
+from tracehouse.warehouse.lake.damage import lake_errors
+from tracehouse.warehouse.lake.exporting import export_store
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.verification import find_whole_dumps
 
 
 def remove(file: Path) -> str:

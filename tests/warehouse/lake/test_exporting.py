@@ -13,19 +13,19 @@ from tests.support.corpus import CORPUS, read_dump
 from tests.support.etrecord_builder import MODELS
 from tests.support.lakes import files_of, rows_of
 from tests.support.stores import COUNTERS, MANIFEST, ingest, write
-from warehouse import Warehouse
-from warehouse.engine.failpoints import VARIABLE
-from warehouse.lake import exporting
-from warehouse.lake.commits import read_state
-from warehouse.lake.exporting import ExportProgress, ExportSummary
-from warehouse.lake.layout import COMMITS, PLANS
-from warehouse.lake.place import Lake
-from warehouse.lake.schemas import SHARED_TABLES, TABLES
-from warehouse.lake.verification import verify_lake
-from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
-from warehouse.upkeep.choice import choose_dumps
-from warehouse.upkeep.forget import forget_dumps
-from warehouse.upkeep.retain import drop_old_events, find_old_events
+from tracehouse import Warehouse
+from tracehouse.warehouse.engine.failpoints import VARIABLE
+from tracehouse.warehouse.lake import exporting
+from tracehouse.warehouse.lake.commits import read_state
+from tracehouse.warehouse.lake.exporting import ExportProgress, ExportSummary
+from tracehouse.warehouse.lake.layout import COMMITS, PLANS
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.schemas import SHARED_TABLES, TABLES
+from tracehouse.warehouse.lake.verification import verify_lake
+from tracehouse.warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
+from tracehouse.warehouse.upkeep.choice import choose_dumps
+from tracehouse.warehouse.upkeep.forget import forget_dumps
+from tracehouse.warehouse.upkeep.retain import drop_old_events, find_old_events
 
 DUMPS = ("mixed_portable_n20", "mixed_xnnpack_n20", "multiout_portable_n3_debug")
 OWN = {
@@ -230,7 +230,7 @@ def test_a_store_that_is_written_meanwhile_is_exported_as_it_was(
 
 EXPORT = """
 import sys
-from warehouse import Warehouse
+from tracehouse import Warehouse
 with Warehouse.open(sys.argv[1], read_only=True) as warehouse:
     warehouse.export_lake(sys.argv[2])
 """

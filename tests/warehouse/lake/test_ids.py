@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ingest.signatures import dimension_id
-from warehouse.lake.ids import LakeIds, dump_number
-from warehouse.lake.schemas import TABLES
+from tracehouse.ingest.signatures import dimension_id
+from tracehouse.warehouse.lake.ids import LakeIds, dump_number
+from tracehouse.warehouse.lake.schemas import TABLES
 
 
 def test_ids_never_change() -> None:

@@ -8,7 +8,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from warehouse.lake.layout import LakePart, Partition, escape, name_part
+from tracehouse.warehouse.lake.layout import LakePart, Partition, escape, name_part
 
 NAMES = ["mv2", "a b/c=d%e", "007", "größe", "x" * 150, "n'\"\n:*?"]
 

@@ -8,11 +8,11 @@ import pytest
 
 from tests.support.lakes import dump_ids, files_of, rows_only_farm, write_dumps
 from tests.support.plans import ended_process, state_plan
-from warehouse.errors import LakeError
-from warehouse.lake.commits import LakeState, read_state
-from warehouse.lake.layout import PLANS
-from warehouse.lake.place import Lake
-from warehouse.lake.plans import clear_plans, list_plans, planned_files
+from tracehouse.warehouse.errors import LakeError
+from tracehouse.warehouse.lake.commits import LakeState, read_state
+from tracehouse.warehouse.lake.layout import PLANS
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.plans import clear_plans, list_plans, planned_files
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_files_of_a_plan_that_another_takes_over_meanwhile_stay(
         state_plan(lake, pid=os.getpid())
         return read_state(lake)
 
-    monkeypatch.setattr("warehouse.lake.plans.read_state", taken_over)
+    monkeypatch.setattr("tracehouse.warehouse.lake.plans.read_state", taken_over)
     clear_plans(lake)
     assert parquet_files(lake) == {file.path for file in written.added}
 

@@ -11,12 +11,12 @@ from tests.support.lakes import fill, real_looking_farm, shared_numbers
 from tests.support.questions import every_query
 from tests.support.small_farm import small_farm
 from tests.support.store_rows import AskedConnection, Event, StoreRows
-from warehouse import Warehouse
-from warehouse.catalogue.answers import answer_query
-from warehouse.catalogue.queries import find_query
-from warehouse.engine.build_order import update_build_order
-from warehouse.errors import ParameterError
-from warehouse.lake.pruning import PRUNED_TABLES
+from tracehouse import Warehouse
+from tracehouse.warehouse.catalogue.answers import answer_query
+from tracehouse.warehouse.catalogue.queries import find_query
+from tracehouse.warehouse.engine.build_order import update_build_order
+from tracehouse.warehouse.errors import ParameterError
+from tracehouse.warehouse.lake.pruning import PRUNED_TABLES
 
 # Three days, and two models.
 _SPREAD = """

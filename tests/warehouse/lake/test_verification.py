@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.lakes import dump_ids, files_of, fill, rows_only_farm
-from warehouse.errors import LakeError
-from warehouse.lake.place import Lake
-from warehouse.lake.verification import find_whole_dumps, verify_lake
+from tracehouse.warehouse.errors import LakeError
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.verification import find_whole_dumps, verify_lake
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,10 @@ from tests.support.lakes import (
     shared_numbers,
     write_dumps,
 )
-from warehouse.lake import tables, writing
-from warehouse.lake.layout import PLANS, LakePart
-from warehouse.lake.place import Lake
-from warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES, WIDE_IDS
+from tracehouse.warehouse.lake import tables, writing
+from tracehouse.warehouse.lake.layout import PLANS, LakePart
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES, WIDE_IDS
 
 
 @pytest.fixture(scope="module")

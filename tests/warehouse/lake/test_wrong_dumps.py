@@ -8,11 +8,11 @@ import pytest
 
 from tests.support.lakes import files_of
 from tests.support.planted import make_full_store
-from warehouse import Warehouse
-from warehouse.lake.place import Lake
-from warehouse.lake.wrong_dumps import find_wrong_dumps
-from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
-from warehouse.upkeep.choice import choose_dumps
+from tracehouse import Warehouse
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.wrong_dumps import find_wrong_dumps
+from tracehouse.warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
+from tracehouse.warehouse.upkeep.choice import choose_dumps
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ingest.schemas.rollups import EVENT_HISTOGRAMS
 from tests.support.stores import writing
-from warehouse.load.appending import Appender
+from tracehouse.ingest.schemas.rollups import EVENT_HISTOGRAMS
+from tracehouse.warehouse.load.appending import Appender
 
 ROWS, PIECE = 1_200_000, 70_001
 GROUP_ROWS = 122_880

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from ingest.found_dumps import FoundDumps
-from ingest.sources import private_bytes
-from ingest.sources.paths import Source, find_sources
 from tests.support.bounded_memory import run_alone
 from tests.support.corpus import dump_names, read_dump
 from tests.support.stores import ingest, write
-from warehouse.load import batches
-from warehouse.load.batches import plan_batches, size_of
+from tracehouse.ingest.found_dumps import FoundDumps
+from tracehouse.ingest.sources import private_bytes
+from tracehouse.ingest.sources.paths import Source, find_sources
+from tracehouse.warehouse.load import batches
+from tracehouse.warehouse.load.batches import plan_batches, size_of
 
 
 def sizes(sources: list[Source]) -> list[tuple[int, int]]:

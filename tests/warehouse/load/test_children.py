@@ -13,11 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from ingest.dump import Companion, Dump
-from ingest.errors import ManifestError
-from ingest.etrecord import record as etrecord_record
-from ingest.manifest.models import Manifest
-from ingest.manifest.sidecars import Sidecar
 from tests.support.command import ENVIRONMENT
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.cross_section import cross_section
@@ -28,14 +23,19 @@ from tests.support.store_inbox import hand_over, names_in_inbox
 from tests.support.stores import MANIFEST, contents, write
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_dump_events, tiny_incoming
 from tests.support.waiting import until
-from warehouse import Warehouse
-from warehouse.archive.archive import Archive
-from warehouse.children import process
-from warehouse.errors import StoreError
-from warehouse.load import children, pipeline
-from warehouse.load.new_dump import NewDump
-from warehouse.programs import reader as program_reader
-from warehouse.programs.reader import read_program
+from tracehouse import Warehouse
+from tracehouse.ingest.dump import Companion, Dump
+from tracehouse.ingest.errors import ManifestError
+from tracehouse.ingest.etrecord import record as etrecord_record
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.ingest.manifest.sidecars import Sidecar
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.children import process
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.load import children, pipeline
+from tracehouse.warehouse.load.new_dump import NewDump
+from tracehouse.warehouse.programs import reader as program_reader
+from tracehouse.warehouse.programs.reader import read_program
 
 STATED = Manifest.model_validate(MANIFEST)
 BAD = 6  # of the dumps
@@ -43,9 +43,9 @@ BAD_SHA256 = hashlib.sha256(tiny_dump(BAD)).hexdigest()
 # What a child runs at its start: it goes wrong where it meets certain bytes.
 FAULTY = """
 import os, signal, time
-import ingest.etrecord.record
-from warehouse.load import child
-from warehouse.load import content
+from tracehouse.ingest.etrecord import record
+from tracehouse.warehouse.load import child
+from tracehouse.warehouse.load import content
 
 def fail():
     with open({log!r}, "a") as log:
@@ -63,7 +63,7 @@ def failing(called):
 content.decode_dumps = failing(content.decode_dumps)
 child.stream_dump = failing(child.stream_dump)
 child.build_tensors = failing(child.build_tensors)
-ingest.etrecord.record.decode_etrecord = failing(ingest.etrecord.record.decode_etrecord)
+record.decode_etrecord = failing(record.decode_etrecord)
 """
 KILL = "os.kill(os.getpid(), signal.SIGKILL)"
 EAT = "import numpy; held = [numpy.empty(1 << 28, 'u1') for _ in range(1 << 10)]"
@@ -238,7 +238,7 @@ def test_a_child_that_starts_when_its_owner_is_gone_says_nothing() -> None:
     ours, theirs = socket.socketpair()
     with theirs:
         ours.close()
-        program = f"from warehouse.load.child import serve; serve({theirs.fileno()})"
+        program = f"from tracehouse.warehouse.load.child import serve; serve({theirs.fileno()})"
         started = subprocess.run(
             [sys.executable, "-c", program],
             stdin=subprocess.PIPE,
@@ -302,7 +302,8 @@ def is_running(process: int) -> bool:
 def test_metadata_that_breaks_its_parser_costs_only_its_dump(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code = "from warehouse.load import delegate_metadata as d\nimport os\ntell = d.metadata_json\n"
+    code = "import os\nfrom tracehouse.warehouse.load import delegate_metadata as d\n"
+    code += "tell = d.metadata_json\n"
     code += "d.metadata_json = lambda raw, who: os.abort() if raw == b'bomb' else tell(raw, who)\n"
     (tmp_path / "sitecustomize.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
@@ -394,7 +395,7 @@ def test_a_sidecar_that_breaks_a_child_is_refused_by_name(
 ) -> None:
     code = f"""
 import os, signal
-from warehouse.load import child
+from tracehouse.warehouse.load import child
 def parse_sidecar(*_):
     {fault}
 child.parse_sidecar = parse_sidecar

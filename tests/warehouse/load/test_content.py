@@ -11,9 +11,9 @@ import pytest
 from tests.support.corpus import dump_names, read_dump
 from tests.support.stores import contents, ingest, write, write_corpus
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
-from warehouse.load import batches
-from warehouse.load import pipeline as ingestion
-from warehouse.load.content import decode_content, number_dumps, read_dumps
+from tracehouse.warehouse.load import batches
+from tracehouse.warehouse.load import pipeline as ingestion
+from tracehouse.warehouse.load.content import decode_content, number_dumps, read_dumps
 
 SIGNATURES = {"event_signatures", "run_signatures"}
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from ingest import decode_dumps
-from warehouse.load.control import control_dump
+from tracehouse import decode_dumps
+from tracehouse.warehouse.load.control import control_dump
 
 
 def test_the_control_dump_has_an_event_and_is_always_the_same() -> None:

@@ -3,13 +3,17 @@ from __future__ import annotations
 import duckdb
 import numpy as np
 
-from ingest import decode_dumps
-from ingest.manifest.models import Manifest
 from tests.support.producer_dumps import producer_dump
 from tests.support.stores import COUNTERS, MANIFEST
-from warehouse.load.appending import Appender
-from warehouse.load.content import number_dumps
-from warehouse.load.counters import insert_counters, insert_logged_counters, replace_counters
+from tracehouse import decode_dumps
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.warehouse.load.appending import Appender
+from tracehouse.warehouse.load.content import number_dumps
+from tracehouse.warehouse.load.counters import (
+    insert_counters,
+    insert_logged_counters,
+    replace_counters,
+)
 
 PLAIN = Manifest.model_validate(MANIFEST)
 COUNTED = Manifest.model_validate({**MANIFEST, "counters": COUNTERS})

@@ -6,15 +6,15 @@ from typing import Any
 
 import duckdb
 
-from ingest.dump import Dump
-from ingest.manifest.resolver import Manifest
 from tests.support.corpus import read_dump
 from tests.support.stores import MANIFEST, ingest, write, writing
-from warehouse.load.batches import Batch
-from warehouse.load.content import read_dumps
-from warehouse.load.decoders import OWN_DECODER
-from warehouse.load.deduplicator import Deduplicator
-from warehouse.load.stored_dumps import StoredDumps
+from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.manifest.resolver import Manifest
+from tracehouse.warehouse.load.batches import Batch
+from tracehouse.warehouse.load.content import read_dumps
+from tracehouse.warehouse.load.decoders import OWN_DECODER
+from tracehouse.warehouse.load.deduplicator import Deduplicator
+from tracehouse.warehouse.load.stored_dumps import StoredDumps
 
 
 class Noting:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queries.event_blocks.json_form import event_blocks_json
 from tests.support.event_blocks import json_of, run, timed
-from warehouse.errors import QueryError
-from warehouse.load.delegate_metadata import find_parser, metadata_json, parse_metadata
+from tracehouse.queries.event_blocks.json_form import event_blocks_json
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.load.delegate_metadata import find_parser, metadata_json, parse_metadata
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ingest.manifest.models import Build, Device
 from tests.support.stores import writing
-from warehouse.load.ids import Builds, NamedIds
+from tracehouse.ingest.manifest.models import Build, Device
+from tracehouse.warehouse.load.ids import Builds, NamedIds
 
 
 def test_a_known_number_is_given_again_unless_another_thing_has_it(tmp_path: Path) -> None:

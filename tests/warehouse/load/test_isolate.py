@@ -13,22 +13,22 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from ingest import decode
-from ingest.errors import SourceError
-from ingest.manifest.resolver import ManifestResolver
-from ingest.producers import read_user_rules, use_user_rules
 from tests.support.corpus import CORPUS, dump_names, read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import MODELS
 from tests.support.event_blocks import logged, run
 from tests.support.stores import contents, ingest, write
-from warehouse import Warehouse
-from warehouse.errors import StoreError
-from warehouse.load import batches, decoders
-from warehouse.load import content as dump_reader
-from warehouse.load import pipeline as ingestion
-from warehouse.load.dump_rows import DumpRows
-from warehouse.load.isolate import Failure, isolate
+from tracehouse import Warehouse
+from tracehouse.ingest import decode
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.manifest.resolver import ManifestResolver
+from tracehouse.ingest.producers import read_user_rules, use_user_rules
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.load import batches, decoders
+from tracehouse.warehouse.load import content as dump_reader
+from tracehouse.warehouse.load import pipeline as ingestion
+from tracehouse.warehouse.load.dump_rows import DumpRows
+from tracehouse.warehouse.load.isolate import Failure, isolate
 
 ATTACKS = sorted((CORPUS.parent / "attacks").glob("*.etdp"))
 DUMPS = list(dict.fromkeys(map(read_dump, dump_names("real")[:14])))[:10]

@@ -9,28 +9,28 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ingest import DecodedBatch
-from ingest.dump import Refusal
-from ingest.found_dumps import file_at
-from ingest.manifest.resolver import Manifest
-from ingest.simulation.dump_template import repeat_runs
-from ingest.sources.paths import Source
 from tests.support.corpus import dump_names, read_dump
 from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from tests.support.stores import MANIFEST, contents, writing
 from tests.support.traced_farm import Step, traced_dump
-from warehouse.archive.archive import Archive
-from warehouse.archive.segment_writer import SegmentWriter
-from warehouse.engine.connection import open_cursor
-from warehouse.errors import StoreError
-from warehouse.load import stored_events
-from warehouse.load.content import Content, decode_content
-from warehouse.load.dump_rows import DumpRows
-from warehouse.load.loader import Loader
-from warehouse.load.new_dump import NewDump
-from warehouse.programs.reader import ProgramReader
-from warehouse.statistics.clock_steps import RUNTIME
+from tracehouse import DecodedBatch
+from tracehouse.ingest.dump import Refusal
+from tracehouse.ingest.found_dumps import file_at
+from tracehouse.ingest.manifest.resolver import Manifest
+from tracehouse.ingest.simulation.dump_template import repeat_runs
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.segment_writer import SegmentWriter
+from tracehouse.warehouse.engine.connection import open_cursor
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.load import stored_events
+from tracehouse.warehouse.load.content import Content, decode_content
+from tracehouse.warehouse.load.dump_rows import DumpRows
+from tracehouse.warehouse.load.loader import Loader
+from tracehouse.warehouse.load.new_dump import NewDump
+from tracehouse.warehouse.programs.reader import ProgramReader
+from tracehouse.warehouse.statistics.clock_steps import RUNTIME
 
 NAMES = dump_names("real")[:3]
 

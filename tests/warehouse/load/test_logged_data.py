@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingest import decode_dumps
-from ingest.debug_buffer import DebugBuffer
 from tests.support.bounded_memory import run_alone
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.event_blocks import logged, run
 from tests.support.stored_tensors import read_stored
 from tests.support.stores import contents, ingest, write
-from warehouse import Warehouse
+from tracehouse import Warehouse, decode_dumps
+from tracehouse.ingest.debug_buffer import DebugBuffer
 
 NAMES = sorted(
     f"{path.parent.name}/{path.name.removesuffix('.debug.bin')}"

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from ingest import decode
-from ingest.dump import Dump
-from ingest.found_dumps import FoundDumps
-from ingest.manifest.resolver import Manifest
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.etrecord_builder import MODELS, build_zip
 from tests.support.stores import MANIFEST, contents, ingest, write
 from tests.support.tiny_dumps import tiny_dump
-from warehouse import Warehouse
-from warehouse.errors import StoreError
-from warehouse.load import batches, stored_events
-from warehouse.load import pipeline as ingestion
+from tracehouse import Warehouse
+from tracehouse.ingest import decode
+from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.found_dumps import FoundDumps
+from tracehouse.ingest.manifest.resolver import Manifest
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.load import batches, stored_events
+from tracehouse.warehouse.load import pipeline as ingestion
 
 RECORD = MODELS / "mixed_xnnpack.etrecord"
 

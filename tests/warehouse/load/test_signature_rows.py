@@ -5,9 +5,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ingest.schemas.dumps import EVENT_SIGNATURES
-from warehouse.load import signature_rows
-from warehouse.load.signature_rows import SignatureRows
+from tracehouse.ingest.schemas.dumps import EVENT_SIGNATURES
+from tracehouse.warehouse.load import signature_rows
+from tracehouse.warehouse.load.signature_rows import SignatureRows
 
 
 def rows(ids: list[int]) -> pa.Table:

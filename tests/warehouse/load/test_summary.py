@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from warehouse.load.summary import IngestSummary
+from tracehouse.warehouse.load.summary import IngestSummary
 
 
 def test_summaries_add_up() -> None:

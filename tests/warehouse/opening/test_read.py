@@ -14,22 +14,27 @@ import pytest
 from tests.support.command import ENVIRONMENT
 from tests.support.corpus import CORPUS, FARM
 from tests.support.stores import ingest, make_old
-from warehouse import Warehouse
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.engine.store_lock import StoreLock
-from warehouse.errors import DamagedStoreError, OldStoreError, StoreLockedError, WriterWaitingError
-from warehouse.opening.snapshots import find_snapshots
-from warehouse.opening.status import read_status
+from tracehouse import Warehouse
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.engine.store_lock import StoreLock
+from tracehouse.warehouse.errors import (
+    DamagedStoreError,
+    OldStoreError,
+    StoreLockedError,
+    WriterWaitingError,
+)
+from tracehouse.warehouse.opening.snapshots import find_snapshots
+from tracehouse.warehouse.opening.status import read_status
 
 DUMP = CORPUS / "real/mlp_xnnpack_n1.etdp"
 
 # Ingests a folder batch by batch, with a snapshot after each.
 WRITER = """
 import sys
-from warehouse import Warehouse
-from warehouse.load import batches
-from warehouse.load import pipeline
-from warehouse.opening import snapshots
+from tracehouse import Warehouse
+from tracehouse.warehouse.load import batches
+from tracehouse.warehouse.load import pipeline
+from tracehouse.warehouse.opening import snapshots
 batches.BATCH_FILES, pipeline.COMMIT_EVENTS, snapshots.PAUSE, snapshots._SHARE = 30, 1, 0.0, 0
 with Warehouse.open(sys.argv[1]) as warehouse:
     print("open", flush=True)
@@ -85,7 +90,7 @@ def test_a_snapshot_is_read_only_while_another_writes(store: Path) -> None:
 def test_a_reader_beside_a_waiting_writer_reads_a_snapshot_or_the_store_a_little_later(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.opening.read.PATIENCE", 0.1)
+    monkeypatch.setattr("tracehouse.warehouse.opening.read.PATIENCE", 0.1)
     with Warehouse.open(store, read_only=True) as reader, ThreadPoolExecutor(1) as pool:
         writer = pool.submit(Warehouse.open, store, wait=60)
         while count_consistently(store) == (1, False):
@@ -101,7 +106,7 @@ def test_a_reader_beside_a_waiting_writer_reads_a_snapshot_or_the_store_a_little
 def test_without_a_snapshot_a_reader_waits_for_a_writer_that_is_soon_done(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.opening.read.PATIENCE", 60.0)
+    monkeypatch.setattr("tracehouse.warehouse.opening.read.PATIENCE", 60.0)
     find_snapshots(store)[0].path.unlink()
     reader = Warehouse.open(store, read_only=True)
     with ThreadPoolExecutor(2) as pool:

@@ -18,11 +18,11 @@ from tests.support.command import ENVIRONMENT
 from tests.support.corpus import CORPUS
 from tests.support.full_disk import full_disk, no_room
 from tests.support.stores import ingest
-from warehouse import Warehouse
-from warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER
-from warehouse.errors import FullDiskError, StoreError
-from warehouse.opening import snapshots
-from warehouse.opening.snapshots import KEPT, find_snapshots, hold_newest
+from tracehouse import Warehouse
+from tracehouse.warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER
+from tracehouse.warehouse.errors import FullDiskError, StoreError
+from tracehouse.warehouse.opening import snapshots
+from tracehouse.warehouse.opening.snapshots import KEPT, find_snapshots, hold_newest
 
 DUMPS = [CORPUS / f"real/{name}.etdp" for name in ("mlp_xnnpack_n1", "load_only")]
 LATE = CORPUS / "real/mlp_portable_n1.etdp"
@@ -238,8 +238,8 @@ def test_a_publisher_killed_at_any_moment_leaves_only_whole_snapshots(store: Pat
 def test_a_long_ingest_publishes_now_and_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.load.pipeline.COMMIT_EVENTS", 1)
-    monkeypatch.setattr("warehouse.load.batches.BATCH_FILES", 1)
+    monkeypatch.setattr("tracehouse.warehouse.load.pipeline.COMMIT_EVENTS", 1)
+    monkeypatch.setattr("tracehouse.warehouse.load.batches.BATCH_FILES", 1)
     ingest(tmp_path / "short", *DUMPS, LATE, snapshot=True)
     assert len(find_snapshots(tmp_path / "short")) == 1
     monkeypatch.setattr(snapshots, "PAUSE", 0.0)

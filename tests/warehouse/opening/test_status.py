@@ -9,11 +9,11 @@ import pytest
 
 from tests.support.corpus import CORPUS
 from tests.support.stores import MANIFEST, ingest, write
-from warehouse import Warehouse
-from warehouse.archive.archive import Archive
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.opening.snapshots import find_snapshots
-from warehouse.opening.status import StoreCounts, StoreStatus, read_status
+from tracehouse import Warehouse
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.opening.snapshots import find_snapshots
+from tracehouse.warehouse.opening.status import StoreCounts, StoreStatus, read_status
 
 NAMES = ("mlp_xnnpack_n1", "mixed_xnnpack_n20")
 LATE = CORPUS / "real/cnn_portable_n20.etdp"

@@ -2,16 +2,20 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.etrecord.record import read_etrecord
-from ingest.sources.paths import Source
-from queries.event_blocks.build import build_event_blocks, decode_tables, read_event_blocks
-from queries.event_blocks.json_form import event_blocks_json
 from tests.support.corpus import CORPUS
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import EDGE, MODELS, build_etrecord, build_program, node
 from tests.support.event_blocks import integer, logged, run
-from warehouse.errors import QueryError
-from warehouse.programs.correlation import Correlation, Place
+from tracehouse.ingest.etrecord.record import read_etrecord
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.queries.event_blocks.build import (
+    build_event_blocks,
+    decode_tables,
+    read_event_blocks,
+)
+from tracehouse.queries.event_blocks.json_form import event_blocks_json
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.programs.correlation import Correlation, Place
 
 FORWARD = "edge_dialect_exported_program__forward"
 

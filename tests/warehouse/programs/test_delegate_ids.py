@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.allowance import Allowance, AllowanceError
-from warehouse.programs.delegate_ids import DelegateIds, WordIndex
+from tracehouse.ingest.allowance import Allowance, AllowanceError
+from tracehouse.warehouse.programs.delegate_ids import DelegateIds, WordIndex
 
 TEXTS = st.text("ab1_ (é\n", max_size=8)
 

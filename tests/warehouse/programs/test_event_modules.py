@@ -5,7 +5,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warehouse.programs.event_modules import (
+from tracehouse.warehouse.programs.event_modules import (
     EventModule,
     counted_of_group,
     groups_of_instruction,

@@ -13,8 +13,8 @@ from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import MODELS
 from tests.support.event_blocks import integer, logged, run, timed
 from tests.support.stores import MANIFEST, ingest, located_blocks, write, write_corpus
-from warehouse import Warehouse
-from warehouse.programs.correlation import as_list
+from tracehouse import Warehouse
+from tracehouse.warehouse.programs.correlation import as_list
 
 STORED = """
 WITH blocks AS (

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from ingest.errors import SourceError
-from ingest.sources.paths import Source
 from tests.support.corpus import CORPUS
 from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
-from warehouse import Warehouse
-from warehouse.errors import QueryError
-from warehouse.programs.exported_programs import read_exported_program
+from tracehouse import Warehouse
+from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.programs.exported_programs import read_exported_program
 
 DUMP = CORPUS / "real" / "cnn_xnnpack_n20.etdp"
 RECORD = MODELS / "cnn_xnnpack.etrecord"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from warehouse.programs.operator_names import count_unmatched
+from tracehouse.warehouse.programs.operator_names import count_unmatched
 
 
 @pytest.mark.parametrize(

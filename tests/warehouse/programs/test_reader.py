@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import EtRecordError
-from ingest.etrecord.record import read_etrecord
-from ingest.etrecord.tables import build_etrecord_tables, etrecord_id
-from ingest.found_dumps import file_at
-from ingest.sources.paths import Source
 from tests.support.corpus import read_dump
 from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import MODELS, build_zip, read_members
 from tests.support.event_blocks import run, timed
 from tests.support.stores import MANIFEST, contents, ingest, write
-from warehouse import Warehouse
-from warehouse.load import batches
-from warehouse.programs.reader import ProgramReader
+from tracehouse import Warehouse
+from tracehouse.ingest.errors import EtRecordError
+from tracehouse.ingest.etrecord.record import read_etrecord
+from tracehouse.ingest.etrecord.tables import build_etrecord_tables, etrecord_id
+from tracehouse.ingest.found_dumps import file_at
+from tracehouse.ingest.sources.paths import Source
+from tracehouse.warehouse.load import batches
+from tracehouse.warehouse.programs.reader import ProgramReader
 
 MIXED = MODELS / "mixed_xnnpack.etrecord"
 OTHER = MODELS / "cnn_xnnpack.etrecord"

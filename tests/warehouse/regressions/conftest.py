@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.nightly_farm import nightly_store, pool_of_phones
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 
 @pytest.fixture(scope="session")

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.histories import LEVEL, history, nights
-from warehouse.regressions.baseline import NO_BUILD, Bases
-from warehouse.regressions.history import summarise_cells
-from warehouse.regressions.states import StateCells, summarise_states
-from warehouse.statistics.device_states import NightValues
+from tracehouse.warehouse.regressions.baseline import NO_BUILD, Bases
+from tracehouse.warehouse.regressions.history import summarise_cells
+from tracehouse.warehouse.regressions.states import StateCells, summarise_states
+from tracehouse.warehouse.statistics.device_states import NightValues
 
 
 def find(known, usable, states=None, *, builds=8):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.traced_farm import Step, write_nights
-from warehouse import Warehouse
+from tracehouse import Warehouse
 
 NIGHTS, CHANGED = 9, 7
 ADDMM = "native_call_addmm.out"

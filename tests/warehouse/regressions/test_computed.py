@@ -4,13 +4,13 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from queries.report.nightly import nightly_report
-from queries.report.settings import Settings
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.store_template import copy_new_store
-from warehouse import Warehouse
-from warehouse.catalogue.queries import find_query
-from warehouse.errors import ParameterError
+from tracehouse import Warehouse
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.settings import Settings
+from tracehouse.warehouse.catalogue.queries import find_query
+from tracehouse.warehouse.errors import ParameterError
 
 CHANGES = {"regression", "improvement"}
 

@@ -6,7 +6,7 @@ from itertools import product
 import pyarrow as pa
 import pytest
 
-from warehouse.regressions.exact_changes import ExactHistory, judge_exact
+from tracehouse.warehouse.regressions.exact_changes import ExactHistory, judge_exact
 
 SCHEMA = pa.schema(
     [

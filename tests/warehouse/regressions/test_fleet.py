@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 from tests.support.fleet_rows import SCHEMA, START, fleet_row, make_fleet
-from warehouse.regressions.fleet import FleetNight, build_fleet
-from warehouse.regressions.groups import SeriesPlace, group_changes
-from warehouse.regressions.nightly import Status
-from warehouse.regressions.replay import replay
-from warehouse.statistics.device_states import NO_KERNEL
+from tracehouse.warehouse.regressions.fleet import FleetNight, build_fleet
+from tracehouse.warehouse.regressions.groups import SeriesPlace, group_changes
+from tracehouse.warehouse.regressions.nightly import Status
+from tracehouse.warehouse.regressions.replay import replay
+from tracehouse.warehouse.statistics.device_states import NO_KERNEL
 
 
 def fleet(*rows, head=None):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tests.support.histories import history, nights
-from warehouse.regressions.groups import SeriesPlace, group_changes, keep_decided
-from warehouse.regressions.level_changes import LevelChange
-from warehouse.regressions.replay import replay
+from tracehouse.warehouse.regressions.groups import SeriesPlace, group_changes, keep_decided
+from tracehouse.warehouse.regressions.level_changes import LevelChange
+from tracehouse.warehouse.regressions.replay import replay
 
 
 def grouped(changes, places, builds):

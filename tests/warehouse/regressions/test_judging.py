@@ -5,11 +5,11 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pytest
 
-from queries.report.nightly import nightly_report
-from queries.report.settings import Settings
 from tests.support.nightly_farm import ingest_all, record_build
-from warehouse import Warehouse
-from warehouse.regressions import errors, judging
+from tracehouse import Warehouse
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.settings import Settings
+from tracehouse.warehouse.regressions import errors, judging
 
 
 def test_a_fleet_that_is_judged_file_by_file_has_the_result_of_the_whole(

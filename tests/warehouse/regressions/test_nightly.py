@@ -7,9 +7,9 @@ import pytest
 
 from tests.support.documents import ROOT
 from tests.support.histories import LEVEL, history, night, nights
-from warehouse.regressions.baseline import Bases
-from warehouse.regressions.history import summarise_cells
-from warehouse.regressions.nightly import (
+from tracehouse.warehouse.regressions.baseline import Bases
+from tracehouse.warehouse.regressions.history import summarise_cells
+from tracehouse.warehouse.regressions.nightly import (
     Rules,
     Status,
     adjust_p,
@@ -17,8 +17,8 @@ from warehouse.regressions.nightly import (
     compare_night,
     judge_night,
 )
-from warehouse.regressions.states import StateCells, summarise_states
-from warehouse.statistics.device_states import NO_KERNEL, NightValues
+from tracehouse.warehouse.regressions.states import StateCells, summarise_states
+from tracehouse.warehouse.statistics.device_states import NO_KERNEL, NightValues
 
 QUIET = 0.002  # how far builds have been from their bases, where a test says nothing else
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from tests.support.pair_rows import sides, two_builds, value_row, values_table
-from warehouse.regressions.pair import ORDER, judge_pair
-from warehouse.regressions.pair_verdicts import Limits
+from tracehouse.warehouse.regressions.pair import ORDER, judge_pair
+from tracehouse.warehouse.regressions.pair_verdicts import Limits
 
 LIMITS = Limits(0.01, 0.03)
 OPPOSITE = {"regression": "improvement", "new_op": "removed_op"}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.support.pair_rows import CONV, RELU, dumps_of, sides, value_row, values_table
-from warehouse.regressions.pair_series import join_series, lay_out_pair
+from tracehouse.warehouse.regressions.pair_series import join_series, lay_out_pair
 
 LEVEL = [10_000.0, 10_100.0, 10_200.0]
 

@@ -9,12 +9,12 @@ import pytest
 
 from tests.support.fleet_rows import SCHEMA, fleet_row, make_fleet
 from tests.support.store_rows import LONG_AGO, Event, StoreRows
-from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.queries import expand_statement
-from warehouse.engine.functions import register_functions
-from warehouse.regressions.fleet import build_fleet
-from warehouse.regressions.partners import cancel_partners
-from warehouse.regressions.series_values import gather_recordings
+from tracehouse.warehouse.catalogue.dialect import duckdb_text
+from tracehouse.warehouse.catalogue.queries import expand_statement
+from tracehouse.warehouse.engine.functions import register_functions
+from tracehouse.warehouse.regressions.fleet import build_fleet
+from tracehouse.warehouse.regressions.partners import cancel_partners
+from tracehouse.warehouse.regressions.series_values import gather_recordings
 
 PAIRS = [str(number) for number in range(8)]
 

@@ -8,11 +8,17 @@ import pytest
 
 from tests.support.fleet_rows import fleet_row, value_table
 from tests.support.histories import LEVEL, night
-from warehouse.regressions.fleet import order_nights
-from warehouse.regressions.nightly import Rules
-from warehouse.regressions.parts import PART, join_changed, judge_part, keep_changed, same_run
-from warehouse.regressions.pool_changes import spread_to_devices
-from warehouse.statistics.device_states import NO_KERNEL
+from tracehouse.warehouse.regressions.fleet import order_nights
+from tracehouse.warehouse.regressions.nightly import Rules
+from tracehouse.warehouse.regressions.parts import (
+    PART,
+    join_changed,
+    judge_part,
+    keep_changed,
+    same_run,
+)
+from tracehouse.warehouse.regressions.pool_changes import spread_to_devices
+from tracehouse.warehouse.statistics.device_states import NO_KERNEL
 
 NIGHTS = 14
 SLOWER = 11

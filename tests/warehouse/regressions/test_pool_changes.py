@@ -7,8 +7,8 @@ import pytest
 
 from tests.support.fleet_rows import make_fleet
 from tests.support.pool_rows import rows
-from warehouse.regressions.pool_changes import spread_to_devices
-from warehouse.regressions.replay import replay
+from tracehouse.warehouse.regressions.pool_changes import spread_to_devices
+from tracehouse.warehouse.regressions.replay import replay
 
 NIGHTS = 14
 FIRST_BAD = 12

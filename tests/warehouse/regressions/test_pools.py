@@ -8,7 +8,7 @@ import pytest
 from tests.support.fleet_rows import make_fleet
 from tests.support.histories import LEVEL
 from tests.support.pool_rows import rows
-from warehouse.regressions.pools import NO_POOL
+from tracehouse.warehouse.regressions.pools import NO_POOL
 
 
 def pool_values(found):

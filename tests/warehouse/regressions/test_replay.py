@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tests.support.histories import LEVEL, history, night, nights
-from warehouse.regressions.errors import Errors
-from warehouse.regressions.nightly import Rules, Status
-from warehouse.regressions.replay import replay
-from warehouse.statistics.device_states import NO_KERNEL
+from tracehouse.warehouse.regressions.errors import Errors
+from tracehouse.warehouse.regressions.nightly import Rules, Status
+from tracehouse.warehouse.regressions.replay import replay
+from tracehouse.warehouse.statistics.device_states import NO_KERNEL
 
 BEFORE = 12  # nights before the change
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.fleet_rows import fleet_row, value_table
-from warehouse.regressions.series_values import (
+from tracehouse.warehouse.regressions.series_values import (
     decode_texts,
     encode_texts,
     gather_recordings,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.histories import LEVEL, history, nights
-from warehouse.regressions.replay import replay
+from tracehouse.warehouse.regressions.replay import replay
 
 BEFORE = 12  # nights before the device changes
 AFTER = 9

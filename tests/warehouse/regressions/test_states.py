@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from warehouse.regressions.states import (
+from tracehouse.warehouse.regressions.states import (
     StateCells,
     find_reaction,
     find_state_error,
@@ -11,7 +11,13 @@ from warehouse.regressions.states import (
     find_unrest,
     summarise_states,
 )
-from warehouse.statistics.device_states import DELEGATE, KERNELS, NO_KERNEL, NO_UNIT, NightValues
+from tracehouse.warehouse.statistics.device_states import (
+    DELEGATE,
+    KERNELS,
+    NO_KERNEL,
+    NO_UNIT,
+    NightValues,
+)
 
 
 def test_the_reaction_is_learned_from_nights_whose_states_differ():

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from tests.support.pair_rows import sides, values_table
-from warehouse import Warehouse
-from warehouse.catalogue.queries import find_query
-from warehouse.errors import ParameterError
-from warehouse.regressions import judging, two_builds
-from warehouse.regressions.two_builds import compare_builds, judge_parts_here
+from tracehouse import Warehouse
+from tracehouse.warehouse.catalogue.queries import find_query
+from tracehouse.warehouse.errors import ParameterError
+from tracehouse.warehouse.regressions import judging, two_builds
+from tracehouse.warehouse.regressions.two_builds import compare_builds, judge_parts_here
 
 PAIR = {"base": "b8", "head": "b9"}
 TYPES = {"STRING": "string", "INT": "int32", "BIGINT": "int64", "DOUBLE": "double"}
@@ -58,7 +58,7 @@ def test_values_that_wait_on_disk_have_the_answer_of_the_whole(
     whole = pool_store.query("comparison", **sides)
     for values in (1, 50):
         monkeypatch.setattr(two_builds, "VALUES_AT_ONCE", values)
-        monkeypatch.setattr("warehouse.regressions.judging.VALUES_AT_ONCE", values)
+        monkeypatch.setattr("tracehouse.warehouse.regressions.judging.VALUES_AT_ONCE", values)
         assert pool_store.query("comparison", **sides).equals(whole)
     assert list(tmp_path.glob("*/*.arrows")) == [], "values on disk are deleted"
 

@@ -16,16 +16,16 @@ from tests.support.cross_section import cross_section
 from tests.support.stores import ingest, write
 from tests.support.tiny_dumps import tiny_incoming
 from tests.support.waiting import until
-from warehouse import Warehouse
-from warehouse.catalogue.views import load_views
-from warehouse.children.process import ChildProcess
-from warehouse.engine.functions import FUNCTIONS
-from warehouse.errors import CostlyStatementError, StatementError, StoreError
-from warehouse.sandbox.bounds import Bounds
-from warehouse.sandbox.workers import Sandbox, Stop
+from tracehouse import Warehouse
+from tracehouse.warehouse.catalogue.views import load_views
+from tracehouse.warehouse.children.process import ChildProcess
+from tracehouse.warehouse.engine.functions import FUNCTIONS
+from tracehouse.warehouse.errors import CostlyStatementError, StatementError, StoreError
+from tracehouse.warehouse.sandbox.bounds import Bounds
+from tracehouse.warehouse.sandbox.workers import Sandbox, Stop
 
 BOUNDS = Bounds(seconds=60.0, memory_bytes=256 << 20, answer_rows=1000, answer_bytes=1 << 20)
-WORKER_PROGRAM = b"warehouse.sandbox.worker"
+WORKER_PROGRAM = b"tracehouse.warehouse.sandbox.worker"
 
 
 @pytest.fixture(scope="module")

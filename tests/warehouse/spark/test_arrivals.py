@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.watching.places import WatchedFile
-from warehouse.spark.arrivals import OVERLAP_NS, Arrivals
+from tracehouse.ingest.watching.places import WatchedFile
+from tracehouse.warehouse.spark.arrivals import OVERLAP_NS, Arrivals
 
 
 def seen(path: str, at: int) -> WatchedFile:

@@ -12,12 +12,12 @@ from tests.support.etrecord_builder import MODELS
 from tests.support.lakes import files_of, rows_of
 from tests.support.stores import MANIFEST, write
 from tests.support.tasks import DriverDies, DyingTasks, TasksHere
-from warehouse import Warehouse
-from warehouse.lake.place import Lake
-from warehouse.lake.schemas import FACTS, SHARED_TABLES
-from warehouse.lake.verification import verify_lake
-from warehouse.spark.inboxes import ManifestDefaults
-from warehouse.spark.ingest import LakeIngest, LakeIngester
+from tracehouse import Warehouse
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.schemas import FACTS, SHARED_TABLES
+from tracehouse.warehouse.lake.verification import verify_lake
+from tracehouse.warehouse.spark.inboxes import ManifestDefaults
+from tracehouse.warehouse.spark.ingest import LakeIngest, LakeIngester
 
 DUMPS = ("mixed_portable_n20", "mixed_xnnpack_n20", "multiout_portable_n3_debug")
 BUFFER = f"{DUMPS[2]}.debug.bin"

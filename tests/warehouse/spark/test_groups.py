@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import json
 
-from ingest.dump import Refusal
-from ingest.manifest.models import Manifest
-from warehouse.spark import groups
-from warehouse.spark.groups import DumpGroup, decide, group_entries, partition_of
-from warehouse.spark.surveys import DumpFacts, KnownDump
+from tracehouse.ingest.dump import Refusal
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.warehouse.spark import groups
+from tracehouse.warehouse.spark.groups import DumpGroup, decide, group_entries, partition_of
+from tracehouse.warehouse.spark.surveys import DumpFacts, KnownDump
 
 
 def manifest(model: str = "net", day: str | None = "2026-01-01", device: str = "phone") -> str:

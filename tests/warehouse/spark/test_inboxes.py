@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import SourceError
 from tests.support.inboxes import fill_inbox
 from tests.support.stores import MANIFEST, write
 from tests.support.tiny_dumps import tiny_dump
-from warehouse.spark.inboxes import (
+from tracehouse.ingest.errors import SourceError
+from tracehouse.warehouse.spark.inboxes import (
     ManifestDefaults,
     list_arrivals,
     list_files,

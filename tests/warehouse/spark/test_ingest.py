@@ -14,17 +14,17 @@ from tests.support.lakes import files_of, fill, rows_of
 from tests.support.stores import COUNTERS, MANIFEST, write
 from tests.support.tasks import DriverDies, DyingTasks, TasksHere
 from tests.support.tiny_dumps import tiny_dump, tiny_dump_events
-from warehouse import Warehouse
-from warehouse.errors import LakeError
-from warehouse.lake.compaction import compact_lake
-from warehouse.lake.layout import PLANS
-from warehouse.lake.place import Lake
-from warehouse.lake.schemas import FACTS, SHARED_TABLES
-from warehouse.lake.verification import verify_lake
-from warehouse.spark import groups
-from warehouse.spark.decoding import DECODED_GROUPS
-from warehouse.spark.inboxes import ManifestDefaults
-from warehouse.spark.ingest import LakeIngest, LakeIngester
+from tracehouse import Warehouse
+from tracehouse.warehouse.errors import LakeError
+from tracehouse.warehouse.lake.compaction import compact_lake
+from tracehouse.warehouse.lake.layout import PLANS
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.schemas import FACTS, SHARED_TABLES
+from tracehouse.warehouse.lake.verification import verify_lake
+from tracehouse.warehouse.spark import groups
+from tracehouse.warehouse.spark.decoding import DECODED_GROUPS
+from tracehouse.warehouse.spark.inboxes import ManifestDefaults
+from tracehouse.warehouse.spark.ingest import LakeIngest, LakeIngester
 
 STATED = ManifestDefaults(MANIFEST)
 _COUNTED = json.dumps({"counters": COUNTERS}).encode()
@@ -43,7 +43,7 @@ def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warehouse.spark.ingest._PAUSE_SECONDS", 0)
+    monkeypatch.setattr("tracehouse.warehouse.spark.ingest._PAUSE_SECONDS", 0)
 
 
 def take(inbox: Path, lake: Path, tasks: TasksHere | None = None, stated=None) -> LakeIngest:
@@ -152,7 +152,7 @@ def test_ingest_that_died_after_its_commit_is_over(places, monkeypatch) -> None:
         raise DriverDies
 
     with monkeypatch.context() as patched:
-        patched.setattr("warehouse.spark.ingest.finish_plans", die)
+        patched.setattr("tracehouse.warehouse.spark.ingest.finish_plans", die)
         with pytest.raises(DriverDies):
             take(inbox, lake)
     assert take(inbox, lake) == LakeIngest(n_known=8)

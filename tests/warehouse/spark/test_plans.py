@@ -12,13 +12,13 @@ from tests.support.inboxes import fill_inbox
 from tests.support.lakes import rows_of
 from tests.support.plans import ended_process, state_plan
 from tests.support.tasks import DriverDies, DyingTasks, TasksHere
-from warehouse.errors import LakeError
-from warehouse.lake.commits import LakeState
-from warehouse.lake.layout import PLANS
-from warehouse.lake.place import Lake
-from warehouse.lake.verification import verify_lake
-from warehouse.spark.ingest import LakeIngest, LakeIngester
-from warehouse.spark.plans import IngestPlan
+from tracehouse.warehouse.errors import LakeError
+from tracehouse.warehouse.lake.commits import LakeState
+from tracehouse.warehouse.lake.layout import PLANS
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.verification import verify_lake
+from tracehouse.warehouse.spark.ingest import LakeIngest, LakeIngester
+from tracehouse.warehouse.spark.plans import IngestPlan
 
 LONG_AGO = (datetime.now(UTC) - timedelta(minutes=11)).isoformat()
 
@@ -50,7 +50,7 @@ def lake(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warehouse.spark.ingest._PAUSE_SECONDS", 0)
+    monkeypatch.setattr("tracehouse.warehouse.spark.ingest._PAUSE_SECONDS", 0)
 
 
 def take(inbox: Path, lake: Path, tasks: TasksHere | None = None) -> LakeIngest:

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from warehouse.errors import SparkError
-from warehouse.spark.session import opened_session
+from tracehouse.warehouse.errors import SparkError
+from tracehouse.warehouse.spark.session import opened_session
 
 
 def test_missing_pyspark_is_told_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:

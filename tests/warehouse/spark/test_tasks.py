@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from warehouse.spark.tasks import explain_failure
+from tracehouse.warehouse.spark.tasks import explain_failure
 
 PYTHON = """Job aborted.
   File "worker.py", line 1, in main

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from warehouse.statistics.clock_steps import (
+from tracehouse.warehouse.statistics.clock_steps import (
     CLOCKS,
     DELEGATE,
     RUNTIME,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from warehouse.statistics.device_states import (
+from tracehouse.warehouse.statistics.device_states import (
     DELEGATE,
     KERNELS,
     NO_KERNEL,

@@ -4,9 +4,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from warehouse.statistics.paired_samples import compare_pairs, interval_rank, student_p
-from warehouse.statistics.sample_sizes import LEAST_PAIRS
-from warehouse.statistics.two_samples import least_p
+from tracehouse.warehouse.statistics.paired_samples import compare_pairs, interval_rank, student_p
+from tracehouse.warehouse.statistics.sample_sizes import LEAST_PAIRS
+from tracehouse.warehouse.statistics.two_samples import least_p
 
 
 def _compare(differences):

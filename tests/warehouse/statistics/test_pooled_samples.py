@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from warehouse.statistics.pooled_samples import pool_samples
-from warehouse.statistics.two_samples import compare_samples
+from tracehouse.warehouse.statistics.pooled_samples import pool_samples
+from tracehouse.warehouse.statistics.two_samples import compare_samples
 
 
 def _pooled(devices):

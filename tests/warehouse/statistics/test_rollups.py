@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warehouse.statistics.percentiles import grouped_median, interpolate_sorted
-from warehouse.statistics.rollups import (
+from tracehouse.warehouse.statistics.percentiles import grouped_median, interpolate_sorted
+from tracehouse.warehouse.statistics.rollups import (
     clock_resolution,
     clock_steps,
     group_events,

@@ -3,13 +3,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ingest import decode_dumps
 from tests.support.documents import ROOT
 from tests.support.traced_farm import Step, traced_runs
-from warehouse.load.content import decode_content
-from warehouse.statistics.rollups import group_events
-from warehouse.statistics.run_lengths import find_lengths, join_lengths, split_lengths, split_runs
-from warehouse.statistics.runs import find_starts
+from tracehouse import decode_dumps
+from tracehouse.warehouse.load.content import decode_content
+from tracehouse.warehouse.statistics.rollups import group_events
+from tracehouse.warehouse.statistics.run_lengths import (
+    find_lengths,
+    join_lengths,
+    split_lengths,
+    split_runs,
+)
+from tracehouse.warehouse.statistics.runs import find_starts
 
 SAMPLE = ROOT / "ingest" / "sample" / "farm"
 KEYS = ("dump_index", "run_signature_id", "event_signature_id")

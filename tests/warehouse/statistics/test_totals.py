@@ -5,10 +5,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import DecodedBatch
-from ingest.schemas.dumps import DECODED, ERRORS
 from tests.support.plain_rollups import plain_rollups
-from warehouse.statistics.totals import total_events
+from tracehouse import DecodedBatch
+from tracehouse.ingest.schemas.dumps import DECODED, ERRORS
+from tracehouse.warehouse.statistics.totals import total_events
 
 KINDS = {1: "method", 2: "kernel", 3: "delegate_call", 4: "operator_call", 5: "delegate_op"}
 KEYS = ("dump_id", "run_signature_id", "event_signature_id", "chain_index")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tests.support.documents import ROOT
-from warehouse.regressions import pair_series, pair_verdicts
-from warehouse.statistics import device_states, sample_sizes, two_samples
-from warehouse.statistics.two_samples import (
+from tracehouse.warehouse.regressions import pair_series, pair_verdicts
+from tracehouse.warehouse.statistics import device_states, sample_sizes, two_samples
+from tracehouse.warehouse.statistics.two_samples import (
     centre_modes,
     compare_samples,
     interval_rank,
@@ -167,7 +167,7 @@ def test_each_pair_is_compared_by_itself_however_many_there_are(monkeypatch):
     base, head = generator.normal(0, 1, (50, 9)), generator.normal(0, 1, (50, 7))
     base[generator.random(base.shape) < 0.2] = NAN
     whole = compare_samples(base, head)
-    monkeypatch.setattr("warehouse.statistics.two_samples._PAIRS_AT_ONCE", 200)
+    monkeypatch.setattr("tracehouse.warehouse.statistics.two_samples._PAIRS_AT_ONCE", 200)
     for one, other in zip(whole, compare_samples(base, head), strict=True):
         np.testing.assert_array_equal(one, other)
     single = compare(base[7][~np.isnan(base[7])], head[7])

@@ -3,7 +3,11 @@ import math
 import numpy as np
 import pytest
 
-from warehouse.statistics.variance_components import FACTORS, find_detectable, split_variance
+from tracehouse.warehouse.statistics.variance_components import (
+    FACTORS,
+    find_detectable,
+    split_variance,
+)
 
 
 def _dumps(**levels):

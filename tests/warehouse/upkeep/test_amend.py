@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from ingest.errors import ManifestError
 from tests.support.corpus import read_dump
 from tests.support.etrecord_builder import MODELS
 from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, write
-from warehouse import Warehouse
-from warehouse.errors import QueryError
-from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
-from warehouse.upkeep.choice import choose_dumps
-from warehouse.upkeep.rebuild import rebuild_store
+from tracehouse import Warehouse
+from tracehouse.ingest.errors import ManifestError
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
+from tracehouse.warehouse.upkeep.choice import choose_dumps
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
 NAMES = ("mixed_portable_n20", "mixed_xnnpack_n20")
 WRONG: dict[str, Any] = {

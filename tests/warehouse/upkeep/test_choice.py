@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.stores import MANIFEST, ingest, write
 from tests.support.tiny_dumps import tiny_dump
-from warehouse import Warehouse
-from warehouse.errors import QueryError
-from warehouse.upkeep.choice import choose_dumps
+from tracehouse import Warehouse
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.upkeep.choice import choose_dumps
 
 
 @pytest.fixture(scope="module")

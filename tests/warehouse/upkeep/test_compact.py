@@ -6,14 +6,18 @@ import pytest
 
 from tests.support.stores import everything, ingest, write
 from tests.support.tiny_dumps import tiny_dump
-from warehouse import Warehouse
-from warehouse.archive.archive import Archive
-from warehouse.engine.checksums import table_checksums
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.errors import StoreError, StoreLockedError
-from warehouse.upkeep import compact as compaction
-from warehouse.upkeep.compact import compact_store, is_compaction_wanted, request_compaction
-from warehouse.upkeep.retain import drop_old_events, find_old_events
+from tracehouse import Warehouse
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.engine.checksums import table_checksums
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.errors import StoreError, StoreLockedError
+from tracehouse.warehouse.upkeep import compact as compaction
+from tracehouse.warehouse.upkeep.compact import (
+    compact_store,
+    is_compaction_wanted,
+    request_compaction,
+)
+from tracehouse.warehouse.upkeep.retain import drop_old_events, find_old_events
 
 
 @pytest.fixture(scope="module")

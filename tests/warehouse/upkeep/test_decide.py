@@ -7,14 +7,14 @@ import pytest
 
 from tests.support.stores import MANIFEST, contents, ingest, write
 from tests.support.tiny_dumps import tiny_dump
-from warehouse import Warehouse
-from warehouse.archive.archive import Archive
-from warehouse.archive.entries import DECIDED, ERASED
-from warehouse.archive.segments import read_entries
-from warehouse.errors import QueryError
-from warehouse.upkeep.choice import choose_dumps
-from warehouse.upkeep.forget import forget_dumps
-from warehouse.upkeep.rebuild import rebuild_store
+from tracehouse import Warehouse
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.entries import DECIDED, ERASED
+from tracehouse.warehouse.archive.segments import read_entries
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.upkeep.choice import choose_dumps
+from tracehouse.warehouse.upkeep.forget import forget_dumps
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
 
 @pytest.fixture

@@ -10,19 +10,19 @@ from tests.support.etrecord_builder import MODELS
 from tests.support.full_disk import full_disk
 from tests.support.kills import kill_at
 from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, write
-from warehouse import Warehouse
-from warehouse.archive.archive import Archive
-from warehouse.archive.entries import JUDGED
-from warehouse.archive.rewriting import merge_segments
-from warehouse.archive.verification import verify_archive
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.errors import FullDiskError, StoreError
-from warehouse.opening.status import read_status
-from warehouse.upkeep.choice import choose_dumps
-from warehouse.upkeep.compact import compact_store
-from warehouse.upkeep.forget import find_kept_files, finish_forgetting, forget_dumps
-from warehouse.upkeep.nights import JudgedNight
-from warehouse.upkeep.rebuild import rebuild_store
+from tracehouse import Warehouse
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.entries import JUDGED
+from tracehouse.warehouse.archive.rewriting import merge_segments
+from tracehouse.warehouse.archive.verification import verify_archive
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.errors import FullDiskError, StoreError
+from tracehouse.warehouse.opening.status import read_status
+from tracehouse.warehouse.upkeep.choice import choose_dumps
+from tracehouse.warehouse.upkeep.compact import compact_store
+from tracehouse.warehouse.upkeep.forget import find_kept_files, finish_forgetting, forget_dumps
+from tracehouse.warehouse.upkeep.nights import JudgedNight
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
 NAMES = ("mixed_xnnpack_n20", "mixed_portable_n20", "multiout_portable_n3_debug")
 OWN = {

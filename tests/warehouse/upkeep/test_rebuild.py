@@ -16,24 +16,24 @@ from tests.support.corpus import CORPUS, read_dump
 from tests.support.etrecord_builder import MODELS
 from tests.support.kills import kill_at
 from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, write
-from warehouse import Warehouse
-from warehouse.archive.archive import Archive
-from warehouse.engine.failpoints import failpoint
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.errors import (
+from tracehouse import Warehouse
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.engine.failpoints import failpoint
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.errors import (
     ArchiveError,
     DamagedStoreError,
     StoreError,
     StoreLockedError,
     UnloadableDumpsError,
 )
-from warehouse.load import pipeline
-from warehouse.load.batches import Batch
-from warehouse.load.dump_rows import DumpRows
-from warehouse.upkeep.archived_batches import ArchiveReader
-from warehouse.upkeep.choice import choose_dumps
-from warehouse.upkeep.forget import forget_dumps
-from warehouse.upkeep.rebuild import rebuild_store
+from tracehouse.warehouse.load import pipeline
+from tracehouse.warehouse.load.batches import Batch
+from tracehouse.warehouse.load.dump_rows import DumpRows
+from tracehouse.warehouse.upkeep.archived_batches import ArchiveReader
+from tracehouse.warehouse.upkeep.choice import choose_dumps
+from tracehouse.warehouse.upkeep.forget import forget_dumps
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_a_rebuilt_store_equals_the_old_one_in_every_row(store: Path) -> None:
 def test_how_the_archive_is_read_in_batches_changes_nothing(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.upkeep.archived_batches.BATCH_FILES", 2)
+    monkeypatch.setattr("tracehouse.warehouse.upkeep.archived_batches.BATCH_FILES", 2)
     monkeypatch.setattr(pipeline, "COMMIT_EVENTS", 1)
     monkeypatch.setattr(pipeline, "STREAM_BYTES", 30_000)
     assert all(table.is_equal for table in rebuild_store(store).tables)

@@ -10,14 +10,14 @@ from tests.support.corpus import CORPUS, read_dump
 from tests.support.etrecord_builder import MODELS
 from tests.support.kills import kill_at
 from tests.support.stores import COUNTERS, MANIFEST, everything, ingest, write
-from warehouse import Warehouse
-from warehouse.errors import QueryError
-from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
-from warehouse.upkeep.choice import choose_dumps
-from warehouse.upkeep.nights import JudgedNight
-from warehouse.upkeep.rebuild import rebuild_store
-from warehouse.upkeep.reload import ReloadedDump, reload_dumps
-from warehouse.upkeep.retain import drop_old_events, find_old_events
+from tracehouse import Warehouse
+from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
+from tracehouse.warehouse.upkeep.choice import choose_dumps
+from tracehouse.warehouse.upkeep.nights import JudgedNight
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
+from tracehouse.warehouse.upkeep.reload import ReloadedDump, reload_dumps
+from tracehouse.warehouse.upkeep.retain import drop_old_events, find_old_events
 
 NAMES = ("mixed_xnnpack_n20", "mixed_portable_n20", "multiout_portable_n3_debug")
 _SPOILT = (

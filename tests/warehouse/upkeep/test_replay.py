@@ -9,16 +9,16 @@ import pytest
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.etrecord_builder import MODELS
 from tests.support.stores import everything, ingest, write
-from warehouse import Warehouse
-from warehouse.archive.archive import Archive
-from warehouse.archive.rewriting import merge_segments
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
-from warehouse.upkeep.choice import ChosenDump, choose_dumps
-from warehouse.upkeep.compact import compact_store
-from warehouse.upkeep.forget import forget_dumps
-from warehouse.upkeep.rebuild import rebuild_store
-from warehouse.upkeep.retain import drop_old_events, find_old_events
+from tracehouse import Warehouse
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.rewriting import merge_segments
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
+from tracehouse.warehouse.upkeep.choice import ChosenDump, choose_dumps
+from tracehouse.warehouse.upkeep.compact import compact_store
+from tracehouse.warehouse.upkeep.forget import forget_dumps
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
+from tracehouse.warehouse.upkeep.retain import drop_old_events, find_old_events
 
 NAMES = (
     "mixed_xnnpack_n20", "mixed_portable_n20", "cnn_portable_n20", "multiout_portable_n3_debug",

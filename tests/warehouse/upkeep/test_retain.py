@@ -12,13 +12,13 @@ from tests.support.corpus import read_dump
 from tests.support.etrecord_builder import MODELS
 from tests.support.store_rows import Event, StoreRows, run_query
 from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, write
-from warehouse import Warehouse
-from warehouse.catalogue.sql_files import read_statement
-from warehouse.errors import StoreError
-from warehouse.load.summary import IngestProgress
-from warehouse.upkeep import retain
-from warehouse.upkeep.rebuild import rebuild_store
-from warehouse.upkeep.retain import drop_old_events, find_old_events, sum_by_build
+from tracehouse import Warehouse
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.load.summary import IngestProgress
+from tracehouse.warehouse.upkeep import retain
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
+from tracehouse.warehouse.upkeep.retain import drop_old_events, find_old_events, sum_by_build
 
 LONG = 200
 OLD = (datetime.now(UTC) - timedelta(days=100)).isoformat()

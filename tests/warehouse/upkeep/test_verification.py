@@ -8,19 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from ingest.schemas.dumps import STORED
 from tests.support.corpus import read_dump
 from tests.support.planted import find_planted, make_full_store, plan_values
 from tests.support.stores import ingest, write
-from warehouse import Warehouse
-from warehouse.archive.entries import Entry
-from warehouse.upkeep import archive_decoder
-from warehouse.upkeep.archived_dumps import ArchivedDump, read_archived
-from warehouse.upkeep.choice import choose_dumps
-from warehouse.upkeep.forget import forget_dumps
-from warehouse.upkeep.rebuild import rebuild_store
-from warehouse.upkeep.reload import reload_dumps
-from warehouse.upkeep.verification import Damage, Sample, Verification, find_remedy, verify_store
+from tracehouse import Warehouse
+from tracehouse.ingest.schemas.dumps import STORED
+from tracehouse.warehouse.archive.entries import Entry
+from tracehouse.warehouse.upkeep import archive_decoder
+from tracehouse.warehouse.upkeep.archived_dumps import ArchivedDump, read_archived
+from tracehouse.warehouse.upkeep.choice import choose_dumps
+from tracehouse.warehouse.upkeep.forget import forget_dumps
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
+from tracehouse.warehouse.upkeep.reload import reload_dumps
+from tracehouse.warehouse.upkeep.verification import (
+    Damage,
+    Sample,
+    Verification,
+    find_remedy,
+    verify_store,
+)
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.serve.access import audit
-from cli.serve.access.audit import FILE_NAME, AuditEntry, AuditFile, audit_command
 from tests.support.full_disk import no_room
-from warehouse.errors import StoreError
+from tracehouse.cli.serve.access import audit
+from tracehouse.cli.serve.access.audit import FILE_NAME, AuditEntry, AuditFile, audit_command
+from tracehouse.warehouse.errors import StoreError
 
 
 def test_an_entry_is_one_line_that_says_who_did_what_when() -> None:

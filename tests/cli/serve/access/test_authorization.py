@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from starlette.requests import Request
 
-from cli.serve.access import tokens
-from cli.serve.access.authorization import ANYONE, Access, Bearer, Scope, cookie_secret
-from cli.serve.access.tokens import create_token, revoke_token
-from cli.serve.http.problems import Problem
 from tests.support.service import serving
-from warehouse.errors import StoreError
-from warehouse.upkeep.recording import current_user
+from tracehouse.cli.serve.access import tokens
+from tracehouse.cli.serve.access.authorization import ANYONE, Access, Bearer, Scope, cookie_secret
+from tracehouse.cli.serve.access.tokens import create_token, revoke_token
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.upkeep.recording import current_user
 
 LOCAL = {"host": "127.0.0.1:8080"}
 

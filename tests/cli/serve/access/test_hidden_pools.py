@@ -18,19 +18,19 @@ from urllib.parse import urlencode
 import pytest
 from starlette.testclient import TestClient
 
-from cli.agents.tools import list_tools
-from cli.serve.access.authorization import Scope
-from cli.serve.access.tokens import create_token
-from cli.serve.page.routes import VIEWS
-from ingest.dump import Dump, Refusal
-from queries.report.settings import Settings
-from queries.report.stored_nights import read_night
 from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.service import service_of, serving
-from warehouse import Warehouse
-from warehouse.catalogue.queries import list_headers
-from warehouse.upkeep.retain import drop_old_events, find_old_events
+from tracehouse import Warehouse
+from tracehouse.cli.agents.tools import list_tools
+from tracehouse.cli.serve.access.authorization import Scope
+from tracehouse.cli.serve.access.tokens import create_token
+from tracehouse.cli.serve.page.routes import VIEWS
+from tracehouse.ingest.dump import Dump, Refusal
+from tracehouse.queries.report.settings import Settings
+from tracehouse.queries.report.stored_nights import read_night
+from tracehouse.warehouse.catalogue.queries import list_headers
+from tracehouse.warehouse.upkeep.retain import drop_old_events, find_old_events
 
 _SECRET = "zz-secret"  # noqa: S105 - in all names of the hidden pool
 _KEY = "zz_secret"  # of its tag

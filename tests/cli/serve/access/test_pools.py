@@ -6,12 +6,12 @@ from uuid import uuid4
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.access.authorization import ANYONE, Scope
-from cli.serve.access.pools import need_all_pools
-from cli.serve.access.tokens import create_token
-from cli.serve.http.problems import Problem
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.service import service_of, serving
+from tracehouse.cli.serve.access.authorization import ANYONE, Scope
+from tracehouse.cli.serve.access.pools import need_all_pools
+from tracehouse.cli.serve.access.tokens import create_token
+from tracehouse.cli.serve.http.problems import Problem
 
 PATHS = ["/", "/latency", "/operators", "/dumps", "/v1/queries/coverage"]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.errors import UsageError
-from cli.serve.access.tokens import (
+from tracehouse.cli.errors import UsageError
+from tracehouse.cli.serve.access.tokens import (
     FILE_NAME,
     PREFIX,
     Tokens,
@@ -20,7 +20,7 @@ from cli.serve.access.tokens import (
     read_tokens,
     revoke_token,
 )
-from warehouse.errors import StoreError
+from tracehouse.warehouse.errors import StoreError
 
 
 def test_a_secret_finds_its_token_and_is_not_kept(tmp_path: Path) -> None:

@@ -12,14 +12,14 @@ from uuid import uuid4
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.access.authorization import Scope
-from cli.serve.access.tokens import create_token
-from cli.serve.answers import agents
-from cli.serve.http.bodies import SHORT_BYTES
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.service import service_of, serving
 from tests.support.service_process import ServiceProcess
 from tests.support.waiting import until
+from tracehouse.cli.serve.access.authorization import Scope
+from tracehouse.cli.serve.access.tokens import create_token
+from tracehouse.cli.serve.answers import agents
+from tracehouse.cli.serve.http.bodies import SHORT_BYTES
 
 HEADERS = {"Accept": "application/json, text/event-stream"}
 

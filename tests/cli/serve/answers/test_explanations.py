@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from queries.explain.forms import render
 from tests.support.service import serving
 from tests.support.softplus import softplus_explanation, softplus_group, softplus_store
+from tracehouse.queries.explain.forms import render
 
 
 @pytest.fixture(scope="module")

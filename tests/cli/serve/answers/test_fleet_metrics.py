@@ -9,16 +9,16 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
-from cli.serve.access.tokens import TokenScope, create_token
-from cli.serve.answers import fleet_metrics
-from queries.report.settings import Settings
-from queries.report.stored_nights import read_night
 from tests.support.documents import documented_figures
 from tests.support.nightly_farm import ingest_all, nightly_store, record_build
 from tests.support.service import service_of, serving
 from tests.support.uploads import new_dump, put
 from tests.support.waiting import until
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.cli.serve.access.tokens import TokenScope, create_token
+from tracehouse.cli.serve.answers import fleet_metrics
+from tracehouse.queries.report.settings import Settings
+from tracehouse.queries.report.stored_nights import read_night
 
 PATH = "/metrics/fleet"
 Figures = dict[str, dict[frozenset[str], float]]

@@ -21,7 +21,7 @@ from tests.support.sql_attacks import attacks
 from tests.support.sql_bombs import BOMBS
 from tests.support.tiny_dumps import tiny_incoming
 from tests.support.waiting import repeating, until
-from warehouse.opening.snapshots import find_snapshots
+from tracehouse.warehouse.opening.snapshots import find_snapshots
 
 ATTACKS = attacks()
 MEMORY = 256 << 20

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from cli.serve.answers.query_request import Params, QueryRequest
-from cli.serve.http.problems import Problem
-from ingest.manifest.models import Manifest
-from queries.report.settings import Settings
 from tests.support.stores import MANIFEST
 from tests.support.tiny_dumps import tiny_incoming
-from warehouse import Warehouse
-from warehouse.catalogue.queries import find_query
-from warehouse.errors import ParameterError
+from tracehouse import Warehouse
+from tracehouse.cli.serve.answers.query_request import Params, QueryRequest
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.queries.report.settings import Settings
+from tracehouse.warehouse.catalogue.queries import find_query
+from tracehouse.warehouse.errors import ParameterError
 
 DEVICES = {"pixel8": "lab", "galaxy": "field", "star": "la*", "loner": None}
 

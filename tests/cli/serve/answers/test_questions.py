@@ -13,14 +13,14 @@ import anyio
 import pytest
 from starlette.requests import ClientDisconnect
 
-from cli.serve.access.authorization import ANYONE
-from cli.serve.answers.questions import query_store
-from cli.serve.http.problems import Problem
-from cli.serve.http.threads import ConcurrencyLimit
-from cli.serve.service import Service
 from tests.support.service import service_of, serving
-from warehouse import Warehouse
-from warehouse.errors import LongQuestionError
+from tracehouse import Warehouse
+from tracehouse.cli.serve.access.authorization import ANYONE
+from tracehouse.cli.serve.answers.questions import query_store
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.http.threads import ConcurrencyLimit
+from tracehouse.cli.serve.service import Service
+from tracehouse.warehouse.errors import LongQuestionError
 
 DUMPS = "/v1/queries/dumps"
 ENDLESS = "SELECT count(*) FROM range(1000000000000)"

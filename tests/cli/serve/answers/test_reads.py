@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.http.app import make_app
-from cli.serve.service import Service
-from cli.serve.settings import ServiceSettings
-from queries.formats import Format
 from tests.support.command import Run
 from tests.support.cross_section import cross_section
 from tests.support.service import service_of, serving
 from tests.support.tiny_dumps import tiny_incoming
-from warehouse.catalogue.queries import list_queries
+from tracehouse.cli.serve.http.app import make_app
+from tracehouse.cli.serve.service import Service
+from tracehouse.cli.serve.settings import ServiceSettings
+from tracehouse.queries.formats import Format
+from tracehouse.warehouse.catalogue.queries import list_queries
 
 DUMPS = "/v1/queries/dumps"
 

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from tests.support.cross_section import cross_section
 from tests.support.service import await_snapshot, service_of, serving
-from warehouse.opening.snapshots import find_snapshots
+from tracehouse.warehouse.opening.snapshots import find_snapshots
 
 SQL = "/v1/sql"
 

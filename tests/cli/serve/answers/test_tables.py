@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from starlette.requests import ClientDisconnect, Request
 
-from cli.serve.answers.tables import SpooledResponse, table_answer
-from cli.serve.http.negotiation import Page
-from queries.formats import Format
+from tracehouse.cli.serve.answers.tables import SpooledResponse, table_answer
+from tracehouse.cli.serve.http.negotiation import Page
+from tracehouse.queries.formats import Format
 
 pytestmark = pytest.mark.unit
 

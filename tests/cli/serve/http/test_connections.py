@@ -11,16 +11,16 @@ from types import TracebackType
 import pytest
 import uvicorn
 
-from cli.serve.http import bodies, connections, health
-from cli.serve.http.app import make_app
-from cli.serve.http.connections import Connection
-from cli.serve.service import Service
-from cli.serve.settings import ServiceSettings
 from tests.support.cross_section import cross_section
 from tests.support.store_template import copy_new_store
 from tests.support.waiting import until
 from tests.tools.service.dumps import DumpMaker
-from warehouse.opening.snapshots import find_snapshots
+from tracehouse.cli.serve.http import bodies, connections, health
+from tracehouse.cli.serve.http.app import make_app
+from tracehouse.cli.serve.http.connections import Connection
+from tracehouse.cli.serve.service import Service
+from tracehouse.cli.serve.settings import ServiceSettings
+from tracehouse.warehouse.opening.snapshots import find_snapshots
 
 MAKER = DumpMaker(1)
 HELLO = b"GET /v1/dumps/x HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from cli.serve.access.authorization import Scope
-from cli.serve.access.tokens import create_token
-from cli.serve.http.endpoints import Endpoint
-from cli.serve.http.routes import list_routes
 from tests.support.service import serving
+from tracehouse.cli.serve.access.authorization import Scope
+from tracehouse.cli.serve.access.tokens import create_token
+from tracehouse.cli.serve.http.endpoints import Endpoint
+from tracehouse.cli.serve.http.routes import list_routes
 
 ENDPOINTS = [route for route in list_routes() if isinstance(route, Endpoint)]
 SCOPES = (Scope.INGEST, Scope.READ, Scope.SQL)

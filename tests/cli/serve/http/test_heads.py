@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from cli.serve.answers.agents import CALLS
-from cli.serve.changes import MOST_LISTENERS
-from cli.serve.http.bodies import GRACE_SECONDS, IDLE_SECONDS, LEAST_RATE, SHORT_BYTES
-from cli.serve.http.connections import HEAD_SECONDS, MOST_CONNECTIONS
-from cli.serve.http.heads import COOKIE_BYTES, HEAD_BYTES, HEADER_BYTES, MOST_PARAMETERS
-from cli.serve.page.forms import FORM_BYTES, MOST_FIELDS
 from tests.support.documents import ROOT
 from tests.support.service import serving
+from tracehouse.cli.serve.answers.agents import CALLS
+from tracehouse.cli.serve.changes import MOST_LISTENERS
+from tracehouse.cli.serve.http.bodies import GRACE_SECONDS, IDLE_SECONDS, LEAST_RATE, SHORT_BYTES
+from tracehouse.cli.serve.http.connections import HEAD_SECONDS, MOST_CONNECTIONS
+from tracehouse.cli.serve.http.heads import COOKIE_BYTES, HEAD_BYTES, HEADER_BYTES, MOST_PARAMETERS
+from tracehouse.cli.serve.page.forms import FORM_BYTES, MOST_FIELDS
 
 _PATHS = ["/v1/queries/coverage", "/latency", "/login", "/healthz", "/none"]
 

@@ -7,8 +7,8 @@ from starlette.testclient import TestClient
 
 from tests.support.service import service_of, serving
 from tests.support.waiting import until
-from warehouse.errors import StoreError
-from warehouse.inbox.known_dumps import KnownDumps
+from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.inbox.known_dumps import KnownDumps
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cli.serve.http.joined_writes import JoinedWrites
+from tracehouse.cli.serve.http.joined_writes import JoinedWrites
 
 
 class Sent(asyncio.Transport):

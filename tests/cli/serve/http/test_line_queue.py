@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from cli.serve.http import line_queue
-from cli.serve.http.line_queue import LineQueue
 from tests.support.waiting import until
+from tracehouse.cli.serve.http import line_queue
+from tracehouse.cli.serve.http.line_queue import LineQueue
 
 
 def test_lines_are_written_in_order_and_whole() -> None:

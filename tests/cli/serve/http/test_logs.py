@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from cli.serve.http.line_queue import LineQueue
-from cli.serve.http.logs import Log, LogHandler, write_standard_error
+from tracehouse.cli.serve.http.line_queue import LineQueue
+from tracehouse.cli.serve.http.logs import Log, LogHandler, write_standard_error
 
 
 def told(tell: Callable[[Log], None], *, is_terminal: bool = False) -> str:

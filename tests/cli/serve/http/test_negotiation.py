@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from cli.serve.answers.tables import TABLE_FORMS
-from cli.serve.http.negotiation import Page, choose_form, read_page
-from cli.serve.http.problems import Problem
+from tracehouse.cli.serve.answers.tables import TABLE_FORMS
+from tracehouse.cli.serve.http.negotiation import Page, choose_form, read_page
+from tracehouse.cli.serve.http.problems import Problem
 
 
 def asking(query: str = "", **headers: str) -> Request:

@@ -6,12 +6,12 @@ from typing import Any
 
 from starlette.routing import Route
 
-from cli.serve.access.authorization import Scope
-from cli.serve.access.tokens import create_token
-from cli.serve.http.openapi import QUERY_PATH, openapi_document
-from cli.serve.http.routes import list_routes
 from tests.support.service import serving
-from warehouse.catalogue.queries import list_headers
+from tracehouse.cli.serve.access.authorization import Scope
+from tracehouse.cli.serve.access.tokens import create_token
+from tracehouse.cli.serve.http.openapi import QUERY_PATH, openapi_document
+from tracehouse.cli.serve.http.routes import list_routes
+from tracehouse.warehouse.catalogue.queries import list_headers
 
 
 def operations() -> dict[tuple[str, str], dict[str, Any]]:

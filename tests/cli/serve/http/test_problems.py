@@ -7,10 +7,16 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from cli.serve.http.problems import TYPE, Problem, as_problem, problem_response
-from ingest.errors import ManifestError
-from queries.report.night import OptionError
-from warehouse.errors import ArchiveError, FullDiskError, QueryError, StoreError, UnknownQueryError
+from tracehouse.cli.serve.http.problems import TYPE, Problem, as_problem, problem_response
+from tracehouse.ingest.errors import ManifestError
+from tracehouse.queries.report.night import OptionError
+from tracehouse.warehouse.errors import (
+    ArchiveError,
+    FullDiskError,
+    QueryError,
+    StoreError,
+    UnknownQueryError,
+)
 
 
 def test_a_problem_says_what_is_wrong_to_people_and_to_programs() -> None:

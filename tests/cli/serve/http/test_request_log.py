@@ -9,11 +9,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from cli.serve.access.audit import FILE_NAME
-from cli.serve.access.authorization import Scope
-from cli.serve.access.tokens import create_token
-from cli.serve.http import app, health, late_routes
 from tests.support.service import serving
+from tracehouse.cli.serve.access.audit import FILE_NAME
+from tracehouse.cli.serve.access.authorization import Scope
+from tracehouse.cli.serve.access.tokens import create_token
+from tracehouse.cli.serve.http import app, health, late_routes
 
 SHA256 = "ab" * 32
 DUMP = f"/v1/dumps/{SHA256}"

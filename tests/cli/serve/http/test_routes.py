@@ -10,14 +10,20 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route, Router
 from starlette.testclient import TestClient
 
-from cli.serve.http import late_routes
-from cli.serve.http.routes import LateRoutes, list_routes
 from tests.support.command import ENVIRONMENT
 from tests.support.service import serving
 from tests.support.waiting import until
+from tracehouse.cli.serve.http import late_routes
+from tracehouse.cli.serve.http.routes import LateRoutes, list_routes
 
-_LATE = ("cli.serve.page", "cli.serve.nights", "queries.report.night", "queries.explain", "svg")
-_PROGRAM = "import sys, cli.serve.http.running; print(*sys.modules)"
+_LATE = (
+    "tracehouse.cli.serve.page",
+    "tracehouse.cli.serve.nights",
+    "tracehouse.queries.report.night",
+    "tracehouse.queries.explain",
+    "svg",
+)
+_PROGRAM = "import sys, tracehouse.cli.serve.http.running; print(*sys.modules)"
 
 
 def _route(path: str) -> Route:

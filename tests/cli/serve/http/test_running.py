@@ -11,9 +11,6 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from cli.serve.http.running import listen
-from cli.serve.http.signals import ENDING_SECONDS
-from cli.serve.settings import ServiceSettings
 from tests.support.command import ENVIRONMENT, run_process
 from tests.support.service_process import ServiceProcess
 from tests.support.store_template import copy_new_store
@@ -21,16 +18,19 @@ from tests.support.stores import MANIFEST, write
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump
 from tests.support.uploads import await_state, put, sha256_of
 from tests.tools.service.restart import measure
-from warehouse import Warehouse
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.opening.snapshots import find_snapshots
+from tracehouse import Warehouse
+from tracehouse.cli.serve.http.running import listen
+from tracehouse.cli.serve.http.signals import ENDING_SECONDS
+from tracehouse.cli.serve.settings import ServiceSettings
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.opening.snapshots import find_snapshots
 
 # Freed blocks lie between kept ones, which fit in no hole of the heap; by itself, the C library
 # would keep the freed memory.
 _PROGRAM = """
 import re
 import pyarrow as pa
-from cli.serve.http.running import reduce_memory
+from tracehouse.cli.serve.http.running import reduce_memory
 
 def held():
     return int(re.search(r"RssAnon:\\s+(\\d+)", open("/proc/self/status").read())[1]) >> 10

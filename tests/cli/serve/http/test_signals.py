@@ -9,16 +9,16 @@ from typing import Any
 import httpx2
 import pytest
 
-from cli.serve.http import signals
-from cli.serve.http.signals import ENDING_SECONDS, Signals
 from tests.support.command import ENVIRONMENT
 from tests.support.service_process import ServiceProcess
 from tests.support.store_template import copy_new_store
 from tests.support.waiting import until
+from tracehouse.cli.serve.http import signals
+from tracehouse.cli.serve.http.signals import ENDING_SECONDS, Signals
 
 _IDLE = """
 import time
-from cli.serve.http.signals import Signals
+from tracehouse.cli.serve.http.signals import Signals
 Signals()
 print(flush=True)
 time.sleep(60)

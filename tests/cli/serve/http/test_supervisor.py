@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.errors import OutputError
-from cli.serve.http import supervisor
-from cli.serve.http.supervisor import notify, passed_sockets
+from tracehouse.cli.errors import OutputError
+from tracehouse.cli.serve.http import supervisor
+from tracehouse.cli.serve.http.supervisor import notify, passed_sockets
 
 
 @pytest.fixture

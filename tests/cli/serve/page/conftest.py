@@ -10,12 +10,12 @@ import duckdb
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.access.authorization import Scope
-from cli.serve.access.tokens import create_token
 from tests.support.nightly_farm import ingest_all, nightly_store, record_build
 from tests.support.service import serving
 from tests.support.strange_names import NAMES
 from tests.tools.benchmarks.scale import fill
+from tracehouse.cli.serve.access.authorization import Scope
+from tracehouse.cli.serve.access.tokens import create_token
 
 EVIL = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(1)>" + "|".join(NAMES[:8])
 

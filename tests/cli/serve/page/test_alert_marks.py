@@ -6,10 +6,10 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from cli.serve.page.alert_marks import alert_marks, merge_marks
-from queries.report.line_chart import Mark
 from tests.support.reports import group, member, report
 from tests.support.waiting import until
+from tracehouse.cli.serve.page.alert_marks import alert_marks, merge_marks
+from tracehouse.queries.report.line_chart import Mark
 
 PATH = "/operator?event=native_call_convolution.out"
 MARKS = re.compile(r'<li class="bad"><b aria-hidden="true"></b><a href="([^"]+)">([^<]+)</a>')

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from cli.serve.http.problems import Problem
-from cli.serve.page.answer_chart import answer_chart
-from cli.serve.page.charts import Chart
-from cli.serve.page.page_request import Address
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.page.answer_chart import answer_chart
+from tracehouse.cli.serve.page.charts import Chart
+from tracehouse.cli.serve.page.page_request import Address
 
 
 def _drawn(y: str = "", **columns: list[object]) -> Chart:

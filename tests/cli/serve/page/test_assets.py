@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.page.assets import SCRIPTS
 from tests.support.documents import ROOT
+from tracehouse.cli.serve.page.assets import SCRIPTS
 
 UPLOT = ROOT / "cli" / "serve" / "page" / "static" / "uplot"
 

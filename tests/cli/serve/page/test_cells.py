@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from cli.serve.page.cells import age_text, link, natural_key
+from tracehouse.cli.serve.page.cells import age_text, link, natural_key
 
 
 def test_ages_are_in_the_unit_that_fits() -> None:

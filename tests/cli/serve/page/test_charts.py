@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.page.charts import coverage_plot, spark_plot
-from queries.report.line_chart import Mark
 from tests.support.reports import read_xml
+from tracehouse.cli.serve.page.charts import coverage_plot, spark_plot
+from tracehouse.queries.report.line_chart import Mark
 
 
 def _files(text: str) -> dict[str, str]:

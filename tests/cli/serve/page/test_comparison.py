@@ -7,9 +7,9 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-from queries.report.tables import list_sums
 from tests.support.nightly_farm import breakdown_of_phone
 from tests.support.pages import links, table_rows
+from tracehouse.queries.report.tables import list_sums
 
 
 def _changes(site: TestClient, **params: str) -> dict[str, str]:

@@ -61,7 +61,7 @@ def test_an_unknown_dump_is_said(site: TestClient, name: str) -> None:
 
 
 def test_pages_lead_to_the_oldest_dump(site: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.serve.page.dumps.ROWS", 50)
+    monkeypatch.setattr("tracehouse.cli.serve.page.dumps.ROWS", 50)
     text = site.get("/dumps?device=tablet").text
     assert "1 to 50 of 88" in text
     last = site.get("/dumps?device=tablet&page=2").text
@@ -71,7 +71,7 @@ def test_pages_lead_to_the_oldest_dump(site: TestClient, monkeypatch: pytest.Mon
 
 
 def test_events_have_pages(site: TestClient, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.serve.page.dumps.EVENTS", 4)
+    monkeypatch.setattr("tracehouse.cli.serve.page.dumps.EVENTS", 4)
     first, last = (site.get(f"{address}?run=3&page={page}").text for page in "12")
     assert [len(table_rows(text)) for text in (first, last)] == [4, 2]
     assert f'href="{address}?run=3&amp;page=2">Next<' in first

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.access.authorization import Scope
-from cli.serve.access.tokens import create_token
 from tests.support.pages import links, table_rows
 from tests.support.service import service_of, serving
+from tracehouse.cli.serve.access.authorization import Scope
+from tracehouse.cli.serve.access.tokens import create_token
 
 
 def test_each_device_says_how_far_behind_it_is(site: TestClient) -> None:
@@ -75,7 +75,9 @@ def test_a_pool_leads_to_its_devices(wide_site: TestClient) -> None:
 def test_a_fleet_of_many_devices_has_pages(
     wide_site: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cli.serve.page.listing.sort_page.__kwdefaults__", {"part": "", "size": 5})
+    monkeypatch.setattr(
+        "tracehouse.cli.serve.page.listing.sort_page.__kwdefaults__", {"part": "", "size": 5}
+    )
     text = wide_site.get("/?pool=pool-0&sort=device&page=2").text
     assert "6 to 6 of 6" in text
     assert [row[0] for row in table_rows(text)] == ["device-12"]
@@ -89,7 +91,7 @@ def test_many_devices_without_a_problem_are_folded_until_somebody_sorts_them(
     wide_site.headers["Authorization"] = f"Bearer {secret}"
     folded = '<details class="listing"><summary><h2>Devices: none of 6 has a problem</h2>'
     assert folded not in wide_site.get("/").text
-    monkeypatch.setattr("cli.serve.page.fleet._FEW", 5)
+    monkeypatch.setattr("tracehouse.cli.serve.page.fleet._FEW", 5)
     text = wide_site.get("/").text
     assert folded in text
     assert len(table_rows(text)) == 6

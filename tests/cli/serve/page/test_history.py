@@ -96,7 +96,7 @@ def test_the_median_is_that_of_the_whole_pool_also_where_few_devices_are_chosen(
 
 
 def test_series_have_pages(wide_site: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.serve.page.history.ROWS", 10)
+    monkeypatch.setattr("tracehouse.cli.serve.page.history.ROWS", 10)
     text = wide_site.get("/latency?sort=device&page=3").text
     assert "21 to 24 of 24" in text
     assert [row[0].split()[0] for row in table_rows(text)] == ["device-11"] * 2 + ["device-12"] * 2

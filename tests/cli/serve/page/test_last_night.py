@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.page.last_night import describe_since, night_parts
-from cli.serve.page.page_request import PageRequest
-from queries.report import stored_nights
-from queries.report.settings import Settings, SettingsError
-from queries.report.stored_nights import last_night, read_night
 from tests.support.nightly_farm import ingest_all, ingest_nights, record_build
 from tests.support.pages import links
 from tests.support.service import serving
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.cli.serve.page.last_night import describe_since, night_parts
+from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.queries.report import stored_nights
+from tracehouse.queries.report.settings import Settings, SettingsError
+from tracehouse.queries.report.stored_nights import last_night, read_night
 
 
 @pytest.fixture(scope="module")

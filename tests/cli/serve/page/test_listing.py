@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from cli.serve.http.problems import Problem
-from cli.serve.page.listing import Column, listing, sort_page, turn_pages
-from cli.serve.page.page_request import Address
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.page.listing import Column, listing, sort_page, turn_pages
+from tracehouse.cli.serve.page.page_request import Address
 
 _COLUMNS = (
     Column("Name", lambda row: row["name"], "name"),

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.access.authorization import Scope
-from cli.serve.access.tokens import create_token, revoke_token
 from tests.support.service import service_of, serving
+from tracehouse.cli.serve.access.authorization import Scope
+from tracehouse.cli.serve.access.tokens import create_token, revoke_token
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cli.serve.page.multiples import make_multiple, small_plot
-from queries.report.line_chart import Line, Mark
 from tests.support.reports import read_xml
+from tracehouse.cli.serve.page.multiples import make_multiple, small_plot
+from tracehouse.queries.report.line_chart import Line, Mark
 
 _BUILDS = ["b1", "b2", "b3"]
 

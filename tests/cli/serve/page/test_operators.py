@@ -30,7 +30,7 @@ def test_shares_are_of_the_whole_and_the_largest_comes_first(site: TestClient) -
 
 
 def test_many_devices_are_taken_together(site: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.serve.page.operators.MOST_DEVICES", 1)
+    monkeypatch.setattr("tracehouse.cli.serve.page.operators.MOST_DEVICES", 1)
     text = site.get("/operators?build=b9").text
     assert re.findall(r"<h2>(.*?)</h2>", text) == ["net, b9"]
     assert "Each table takes 2 devices together: filter by device, at most 1 at a time" in text
@@ -41,7 +41,7 @@ def test_many_devices_are_taken_together(site: TestClient, monkeypatch: pytest.M
 
 
 def test_tables_have_pages(site: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.serve.page.operators.TABLES", 3)
+    monkeypatch.setattr("tracehouse.cli.serve.page.operators.TABLES", 3)
     text = site.get("/operators?device=phone&build=b1*&build=b0&build=b9&page=2").text
     assert re.findall(r"<h2>(.*?)</h2>", text) == ["phone · net, b1", "phone · net, b0"]
     assert "4 to 5 of 5" in text

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ingest.dump import Dump
-from ingest.manifest.models import Manifest
 from tests.support.pages import table_rows
 from tests.support.service import serving
 from tests.support.tiny_dumps import tiny_dump
-from warehouse import Warehouse
+from tracehouse import Warehouse
+from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.manifest.models import Manifest
 
 
 def test_files_still_refused_stand_apart_from_those_ingested_since(tmp_path: Path) -> None:

@@ -13,13 +13,13 @@ import pytest
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from cli.serve.access.authorization import Scope, Unauthorized
-from cli.serve.access.tokens import create_token
-from cli.serve.page.page_request import PageRequest
-from cli.serve.page.site import VIEWS, view
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.pages import shown
 from tests.support.service import service_of, serving
+from tracehouse.cli.serve.access.authorization import Scope, Unauthorized
+from tracehouse.cli.serve.access.tokens import create_token
+from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.cli.serve.page.site import VIEWS, view
 
 ADDRESS = re.compile(r'href="(/[^"]*)"')
 
@@ -119,7 +119,7 @@ def test_a_view_that_takes_too_long_is_ended_and_says_so(tmp_path: Path) -> None
 def test_more_than_a_page_can_show_is_to_be_filtered(
     site: TestClient, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    monkeypatch.setattr("cli.serve.page.page_request.MOST_ROWS", 1)
+    monkeypatch.setattr("tracehouse.cli.serve.page.page_request.MOST_ROWS", 1)
     answer = site.get(path)
     assert answer.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     assert "rows are too many for a page, which sorts 1: filter by device" in answer.text

@@ -7,10 +7,10 @@ from html import unescape
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.page.sql_box import RECIPES, ROWS
 from tests.support.pages import links
 from tests.support.service import await_snapshot, service_of
-from warehouse.errors import StoreError
+from tracehouse.cli.serve.page.sql_box import RECIPES, ROWS
+from tracehouse.warehouse.errors import StoreError
 
 
 @pytest.fixture(autouse=True, scope="module")

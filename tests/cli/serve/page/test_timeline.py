@@ -9,7 +9,7 @@ from html import unescape
 import pyarrow as pa
 from starlette.testclient import TestClient
 
-from cli.serve.page.timeline import (
+from tracehouse.cli.serve.page.timeline import (
     MOST_SLICES,
     Slice,
     Timeline,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.access.authorization import Access, Bearer, Scope
 from tests.support.service import serving
+from tracehouse.cli.serve.access.authorization import Access, Bearer, Scope
 
 
 @pytest.fixture(scope="module")

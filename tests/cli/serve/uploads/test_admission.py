@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.http.problems import Problem
-from cli.serve.settings import ServiceSettings
-from cli.serve.uploads.admission import Admission
 from tests.support.service import serving
 from tests.support.stored_dumps import Stored
 from tests.support.uploads import await_state, new_dump, put
-from warehouse.inbox.known_dumps import KnownDumps
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.settings import ServiceSettings
+from tracehouse.cli.serve.uploads.admission import Admission
+from tracehouse.warehouse.inbox.known_dumps import KnownDumps
 
 LARGE = 1 << 30
 
@@ -95,7 +95,7 @@ def test_a_refused_upload_is_a_problem_over_http(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("writes", "memory_bytes"),
-    [("os.fdatasync", 1 << 20), ("warehouse.inbox.spools.write_all", 10)],
+    [("os.fdatasync", 1 << 20), ("tracehouse.warehouse.inbox.spools.write_all", 10)],
     ids=["small", "large"],
 )
 def test_a_full_disk_is_told_and_the_dump_is_accepted_once_there_is_room(
@@ -106,7 +106,7 @@ def test_a_full_disk_is_told_and_the_dump_is_accepted_once_there_is_room(
 
     dump = new_dump()
     with monkeypatch.context() as full:
-        full.setattr("warehouse.inbox.spools.MEMORY_BYTES", memory_bytes)
+        full.setattr("tracehouse.warehouse.inbox.spools.MEMORY_BYTES", memory_bytes)
         full.setattr(writes, fail)
         answer = put(client, dump)
     assert (answer.status_code, answer.json()["reason"]) == (507, "disk_full")

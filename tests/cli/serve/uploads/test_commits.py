@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from cli.serve.access.authorization import ANYONE
-from cli.serve.uploads.commits import Commits
 from tests.support.store_template import copy_new_store
 from tests.support.tiny_dumps import tiny_incoming
-from warehouse import Inbox, Warehouse
-from warehouse.consumer import Consumer
-from warehouse.inbox.accept import Acceptor, Outcome
-from warehouse.inbox.records import pack_delivery
+from tracehouse import Inbox, Warehouse
+from tracehouse.cli.serve.access.authorization import ANYONE
+from tracehouse.cli.serve.uploads.commits import Commits
+from tracehouse.warehouse.consumer import Consumer
+from tracehouse.warehouse.inbox.accept import Acceptor, Outcome
+from tracehouse.warehouse.inbox.records import pack_delivery
 
 
 class Uploads:
@@ -77,8 +77,8 @@ def test_dumps_that_come_while_the_disk_is_busy_are_written_together(
 def test_a_dump_that_comes_a_moment_later_is_written_with_it_unless_many_or_all_wait(
     uploads: Uploads, monkeypatch: pytest.MonkeyPatch, enough: int, coming: int, groups: int
 ) -> None:
-    monkeypatch.setattr("cli.serve.uploads.commits._LINGER_SECONDS", 0.5)
-    monkeypatch.setattr("cli.serve.uploads.commits._ENOUGH", enough)
+    monkeypatch.setattr("tracehouse.cli.serve.uploads.commits._LINGER_SECONDS", 0.5)
+    monkeypatch.setattr("tracehouse.cli.serve.uploads.commits._ENOUGH", enough)
     monkeypatch.setattr(uploads.commits, "_count", lambda: coming)
 
     async def commit_both() -> None:

@@ -9,7 +9,6 @@ import httpx2
 import pytest
 from starlette.testclient import TestClient
 
-from ingest.manifest import json_files, runner_output
 from tests.support.service import service_of
 from tests.support.stores import MANIFEST
 from tests.support.uploads import (
@@ -21,6 +20,7 @@ from tests.support.uploads import (
     send_zip,
     sha256_of,
 )
+from tracehouse.ingest.manifest import json_files, runner_output
 
 STATED = json.dumps(MANIFEST).encode()
 LONG = 5_000
@@ -132,8 +132,8 @@ def test_a_long_manifest_in_a_header_is_parsed_by_another_process(
 def test_a_sidecar_that_its_process_does_not_survive_refuses_its_dump_alone(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.load.children.MOST_SECONDS", 0.0)
-    monkeypatch.setattr("warehouse.load.children.SECONDS_PER_BYTE", 1e-9)
+    monkeypatch.setattr("tracehouse.warehouse.load.children.MOST_SECONDS", 0.0)
+    monkeypatch.setattr("tracehouse.warehouse.load.children.SECONDS_PER_BYTE", 1e-9)
     first, second = new_dump(), new_dump()
     records = [record_of(first, STATED, log=LOG * 400), record_of(second, STATED)]
     found = send_batch(client, records).json()["dumps"]

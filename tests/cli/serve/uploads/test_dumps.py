@@ -151,7 +151,7 @@ def test_a_bomb_is_unpacked_no_further_than_a_dump_may_be(tmp_path: Path) -> Non
 def test_a_bomb_within_the_limit_is_unpacked_no_further_than_its_ratio(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ingest.sources.packings.INFLATION_FREE_BYTES", 1 << 20)
+    monkeypatch.setattr("tracehouse.ingest.sources.packings.INFLATION_FREE_BYTES", 1 << 20)
 
     answer = put(client, b"", body=gzip.compress(bytes(20 << 20)), encoding="gzip")
 
@@ -163,7 +163,7 @@ def test_a_bomb_within_the_limit_is_unpacked_no_further_than_its_ratio(
 def test_a_large_dump_is_spooled_and_becomes_a_log(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.inbox.spools.MEMORY_BYTES", 100)
+    monkeypatch.setattr("tracehouse.warehouse.inbox.spools.MEMORY_BYTES", 100)
     dump, groups = new_dump(), service_of(client).acceptor.groups
 
     answer = put(client, dump)
@@ -228,7 +228,7 @@ def test_a_form_that_is_malformed_or_none_is_refused(
 def test_a_refused_upload_leaves_nothing_in_the_inbox(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.inbox.spools.MEMORY_BYTES", 10)
+    monkeypatch.setattr("tracehouse.warehouse.inbox.spools.MEMORY_BYTES", 10)
     with serving(tmp_path / "store") as client:
         put(client, b"x" * 100)
         send_zip(client, b"PK")

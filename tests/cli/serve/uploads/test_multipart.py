@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from starlette.requests import Request
 
-from cli.serve.http.bodies import TooLargeProblem
-from cli.serve.uploads.multipart import FormProblem, PartReader
-from warehouse import Inbox
+from tracehouse import Inbox
+from tracehouse.cli.serve.http.bodies import TooLargeProblem
+from tracehouse.cli.serve.uploads.multipart import FormProblem, PartReader
 
 DUMP = b'--b\r\nContent-Disposition: form-data; name="dump"; filename="../../etc/a.etdp"\r\n\r\n'
 MANIFEST = b'--b\r\nContent-Disposition: form-data; name="manifest"\r\n\r\n'

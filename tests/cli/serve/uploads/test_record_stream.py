@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.serve.uploads.record_stream import RecordReader
 from tests.support.store_template import copy_new_store
 from tests.support.uploads import record_of
-from warehouse import Inbox
+from tracehouse import Inbox
+from tracehouse.cli.serve.uploads.record_stream import RecordReader
 
 MANIFEST = b'{"device": "pixel8"}'
 FIRST = record_of(b"dump\n{}", MANIFEST)

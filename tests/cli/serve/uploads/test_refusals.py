@@ -23,7 +23,7 @@ from tests.support.uploads import (
     sha256_of,
 )
 from tests.support.waiting import until
-from warehouse.upkeep.rebuild import rebuild_store
+from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
 pytestmark = pytest.mark.system
 

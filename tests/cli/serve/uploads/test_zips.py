@@ -55,14 +55,14 @@ def test_the_dumps_of_a_zip_have_to_leave_room_on_the_disk(
 def test_a_zip_waits_while_what_it_unpacked_waits_to_be_indexed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cli.serve.uploads.zips._GROUP_BYTES", 1)
-    monkeypatch.setattr("cli.serve.uploads.admission._LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("tracehouse.cli.serve.uploads.zips._GROUP_BYTES", 1)
+    monkeypatch.setattr("tracehouse.cli.serve.uploads.admission._LOOK_SECONDS", 0.01)
     members = {f"{n}.etdp": new_dump() for n in range(4)}
     members |= {f"{n}.debug.bin": bytes(40_000) for n in range(4)}
     with serving(tmp_path / "store", backlog_bytes=1 << 16) as client:
         answer = send_zip(client, members)
         assert [one["state"] for one in answer.json()["dumps"]] == ["accepted"] * 4
-    monkeypatch.setattr("cli.serve.uploads.admission._PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("tracehouse.cli.serve.uploads.admission._PATIENCE_SECONDS", 0.0)
     idle = {"batch_dumps": 1000, "batch_seconds": 1000, "backlog_bytes": 1 << 16}
     with serving(tmp_path / "idle", **idle) as client:
         answer = send_zip(client, members)
@@ -72,8 +72,8 @@ def test_a_zip_waits_while_what_it_unpacked_waits_to_be_indexed(
 def test_a_large_dump_of_a_zip_becomes_a_log_and_delays_no_other(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.inbox.spools.MEMORY_BYTES", 100)
-    monkeypatch.setattr("cli.serve.uploads.zips._GROUP_BYTES", 100)
+    monkeypatch.setattr("tracehouse.warehouse.inbox.spools.MEMORY_BYTES", 100)
+    monkeypatch.setattr("tracehouse.cli.serve.uploads.zips._GROUP_BYTES", 100)
     service, dumps = service_of(client), (new_dump(), new_dump())
     groups = service.acceptor.groups
 

@@ -8,7 +8,7 @@ from pkgutil import iter_modules
 
 from tests.tools.audit.oracles.places import Params, Row
 from tests.tools.audit.recordings import Recording
-from warehouse.catalogue.queries import list_queries
+from tracehouse.warehouse.catalogue.queries import list_queries
 
 _MODULES = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
 
