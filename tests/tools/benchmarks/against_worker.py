@@ -14,18 +14,17 @@ from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from http.client import HTTPConnection
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from tests.tools.benchmarks.cost import measure
-from tracehouse import Warehouse, decode_dumps
 
-_MAIN = """import sys
-try:
-    from tracehouse.cli.main import main
-except ModuleNotFoundError:  # a revision whose folders are packages themselves
-    from cli.main import main
-sys.exit(main())"""
+# The folders of earlier revisions are packages themselves.
+_PREFIX = "tracehouse." if Path("tracehouse/ingest").exists() else ""
+Warehouse = import_module(f"{_PREFIX}warehouse.store").Warehouse
+decode_dumps = import_module(f"{_PREFIX}ingest.decode").decode_dumps
+_MAIN = f"import sys; from {_PREFIX}cli.main import main; sys.exit(main())"
 _opened: dict[str, Any] = {}
 
 
