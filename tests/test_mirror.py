@@ -32,7 +32,7 @@ OTHERS = {
     "sql": "build_lineage byte_stability custom_operators delegate_phases dump_measures filters "
     "golden headers mixed_clocks named_run_signatures operator_stats order page pairs portability "
     "producers scans states",
-    "tracehouse": "public_names",
+    "tracehouse": "decoys public_names",
     "warehouse": "correlation_bounds hostile_stores look_alike_runs methods model profiler_blobs "
     "sql_attacks two_versions",
     "warehouse/lake": "conflicting_builds",

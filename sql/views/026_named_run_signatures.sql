@@ -133,14 +133,18 @@ numbered AS (
     SELECT
         *, dense_rank() OVER (
             PARTITION BY device_id, model_id, build_id, kind_id
-            ORDER BY first_of_shape, size DESC, shape_id
+            ORDER BY first_of_shape, size DESC, first_signature
         ) AS own_number
     FROM (
         SELECT
             r.*, b.position,
             min(r.first_index) OVER (
                 PARTITION BY r.device_id, r.model_id, r.build_id, r.kind_id, r.shape_id
-            ) AS first_of_shape
+            ) AS first_of_shape,
+            -- Orders shapes that nothing else does: ids are hashes and never change.
+            min(r.run_signature_id) OVER (
+                PARTITION BY r.device_id, r.model_id, r.kind_id, r.shape_id
+            ) AS first_signature
         FROM ran AS r
         JOIN builds AS n ON n.build_id = r.build_id
         JOIN builds_in_order AS b ON b.build = n.name
@@ -168,7 +172,7 @@ places AS (
         dump_id, run_signature_id, run_name, bundled_input_index, length, rank,
         has_twins, number, dense_rank() OVER (
             PARTITION BY device_id, model_id, build_id, kind_id, number
-            ORDER BY since, shape_id
+            ORDER BY since, first_signature
         ) AS place,
         min(run_signature_id) OVER same_shape < max(run_signature_id) OVER same_shape
             AS is_one_of_several

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BATCH_ROWS = 100_000
+_ANSWER = "answer_rows"  # the table of a portion's rows
 
 
 class _Cost(NamedTuple):
@@ -96,16 +97,18 @@ class Question(NamedTuple):
     def _read(self, portion: Portion) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        answer = self.connection.sql(duckdb_text(self.query.sql), params=portion.values)
-        if self.most_rows is not None:
-            answer = answer.limit(self.most_rows)
-        with answer.to_arrow_reader(_BATCH_ROWS) as rows:
+        # Rows that stream from a statement cost a fifth more, because it is bound twice for them.
+        most = "ALL" if self.most_rows is None else self.most_rows
+        text = f"FROM ({duckdb_text(self.query.sql)}) LIMIT {most}"
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {_ANSWER} AS {text}", portion.values)
+        with self.connection.table(_ANSWER).to_arrow_reader(_BATCH_ROWS) as rows:
             is_empty = True
             for batch in rows:
                 is_empty = False
                 yield batch
             if is_empty:
                 yield pa.RecordBatch.from_pylist([], rows.schema)
+        self.connection.execute(f"DROP TABLE {_ANSWER}")
 
     def _explain(self, error: duckdb.OutOfMemoryException, portion: Portion) -> str:
         less = "select fewer dumps, such as those of one device and build"

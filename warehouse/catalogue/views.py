@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
+from types import MappingProxyType
 
 from tracehouse.warehouse.catalogue.dialect import duckdb_text
 from tracehouse.warehouse.catalogue.queries import list_views, read_view
@@ -29,16 +31,23 @@ def views_digest() -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def named_views(text: str) -> list[str]:
+def digest_of_views(names: Iterable[str]) -> str:
+    """A hash that differs between versions of these views, or of views that they read."""
+    texts = map(view_text, named_views(" ".join(names)))
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+def named_views(text: str, others: Mapping[str, str] = MappingProxyType({})) -> list[str]:
     """Names of all views that a statement can read, in an order in which they can be created.
 
-    These are the views whose names occur in the text, and the views that these read.
+    These are the views whose names occur in the text, and the views that these read, by their texts
+    or by `others` in place of these.
     """
     texts, found = text.lower(), []
     for name in reversed(list_views()):  # a view reads only earlier views
         if name in texts:
             found.append(name)
-            texts += view_text(name)
+            texts += others.get(name) or view_text(name)
     return found[::-1]
 
 

@@ -70,8 +70,8 @@ def load_modules() -> None:
 class AlignedOperators:
     """The operators of all builds of a store as it is now, by the view on a connection."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Let the view have the names of the whole store.
+    def __init__(self, connection: duckdb.DuckDBPyConnection, *, is_kept: bool = False) -> None:
+        """Let the view have the names of the whole store, unless it shows them already.
 
         The connection must have the views of `needed_views`; names of runs should be kept.
         """
@@ -82,6 +82,9 @@ class AlignedOperators:
         self._histories: dict[_History, list[Sighting]] = defaultdict(list)
         self._programs: dict[int, Program] = {}
         self._read_histories()
+        if is_kept:
+            self._names = _read_names(connection) if self._histories else {}
+            return
         self._names = self._name(self._histories)
         connection.execute(_KEEP_OPERATORS.format(view_text(VIEW)))
         if self._names:
@@ -148,6 +151,18 @@ class AlignedOperators:
             new = name_operators(own, self._programs, times[history], named)
             found[history] = others | {(program, event): name for program, event, name in new}
         return found
+
+
+def _read_names(connection: duckdb.DuckDBPyConnection) -> _Names:
+    """The names that the view shows."""
+    from tracehouse.warehouse.alignment.programs import Name
+
+    found: dict[_History, dict[tuple[int, int], Name]] = defaultdict(dict)
+    for row in connection.table(VIEW).to_arrow_table().to_pylist():
+        event = row["run_signature_id"], row["event_signature_id"]
+        history = row["model"], row["backend"], row["run"]
+        found[history][event] = Name(*(row[field] for field in Name._fields))
+    return found
 
 
 def _read_programs(connection: duckdb.DuckDBPyConnection, ids: Sequence[int]) -> dict[int, Program]:

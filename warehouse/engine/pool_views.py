@@ -15,7 +15,7 @@ from tracehouse.ingest.schemas.dumps import STORED
 from tracehouse.warehouse.catalogue.dialect import duckdb_text
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.connection import DATABASE
-from tracehouse.warehouse.engine.tables import quote
+from tracehouse.warehouse.engine.tables import VIEW_ROWS, quote
 
 _DUMPS = "{0} IN (SELECT {0} FROM temp.dumps)"
 # Which rows are shown: of a table that is not here, those of the shown dumps or ETRecords, if it
@@ -44,7 +44,7 @@ _SHOWN: Mapping[str, str] = {
 def show_pools(connection: duckdb.DuckDBPyConnection, pools: Collection[str]) -> None:
     """Hide all of a store from a connection but what is of these device pools."""
     names = ", ".join(map(quote, sorted(pools))) or "NULL"
-    for table in [*_SHOWN, *(STORED.keys() - _SHOWN)]:
+    for table in [*_SHOWN, *(STORED.keys() - _SHOWN), *VIEW_ROWS]:
         source = f"{DATABASE}.main.{table}"
         shown = _condition(table).format(pools=names, table=source)
         # DDL accepts no parameters; the names of pools are quoted.
@@ -70,5 +70,7 @@ def _show_order() -> str:
 def _condition(table: str) -> str:
     if table in _SHOWN:
         return _SHOWN[table]
+    if table in VIEW_ROWS:
+        return "FALSE"  # they follow from the dumps of all pools
     ids = [name for name in ("dump_id", "etrecord_id") if name in STORED[table].names]
     return _DUMPS.format(ids[0]) if ids else "FALSE"

@@ -10,9 +10,10 @@ import duckdb
 
 from tracehouse.ingest.schemas.dumps import STORED
 from tracehouse.warehouse.engine.connection import DATABASE
-from tracehouse.warehouse.engine.tables import SQL_TYPES
+from tracehouse.warehouse.engine.tables import SQL_TYPES, VIEW_ROWS
 from tracehouse.warehouse.errors import StoreError
 
+_CHECKED = STORED | VIEW_ROWS
 _FOREIGN_OBJECTS = """
 SELECT 'the function ' || function_name FROM duckdb_functions()
 WHERE database_name = $database AND NOT internal
@@ -55,12 +56,12 @@ def check_tables(connection: duckdb.DuckDBPyConnection, store: str) -> None:
     Raises:
         StoreError: A table is missing, has other columns, or is a view.
     """
-    there = {name for (name,) in connection.execute(_TABLES).fetchall()} & STORED.keys()
+    there = {name for (name,) in connection.execute(_TABLES).fetchall()} & _CHECKED.keys()
     columns = " UNION ALL ".join(_COLUMNS.format(name) for name in sorted(there))
     found = set(connection.execute(columns).fetchall()) if there else set()
     wanted = {
         (table, field.name, SQL_TYPES[field.type])
-        for table, schema in STORED.items()
+        for table, schema in _CHECKED.items()
         for field in schema
     }
     if not wanted <= found:

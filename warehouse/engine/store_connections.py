@@ -38,6 +38,7 @@ from tracehouse.warehouse.engine.migrations import check_version
 from tracehouse.warehouse.engine.pool_views import show_pools
 from tracehouse.warehouse.engine.seal import is_sealed
 from tracehouse.warehouse.engine.store_checks import check_no_foreign_objects, check_tables
+from tracehouse.warehouse.engine.view_rows import KEPT, find_kept_views
 from tracehouse.warehouse.engine.views import make_temporary_views
 
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ SELECT DISTINCT name FROM event_signatures
 WHERE kind = 'other' AND delegate_id_int IS NULL AND delegate_id_str IS NULL LIMIT 1000
 """
 _VERSION = """SELECT
-    (SELECT bit_xor(hash(d.dump_id, device_id, build_id, model_id, captured_at)) FROM dumps AS d),
-    (SELECT bit_xor(hash(b)) FROM builds AS b)"""
+    (SELECT sum(hash(d.dump_id, device_id, build_id, model_id, captured_at)) FROM dumps AS d),
+    (SELECT sum(hash(b)) FROM builds AS b)"""
 _OLD_KINDS = (
     "an earlier version took kernels of custom operators for framework tax when it stored some of "
     "these dumps: 'tracehouse rebuild' corrects it"
@@ -95,6 +96,8 @@ class StoreConnections:
         self._attached: duckdb.DuckDBPyConnection | None = None  # not restricted yet
         self._descriptor: int | None = None
         self._is_old: bool | None = None
+        self._kept: Mapping[str, str] = {}
+        self._is_kept_known = False
 
     def check(self) -> None:
         """Check that the file is a store of this version, through an isolated connection.
@@ -136,6 +139,9 @@ class StoreConnections:
                 self._connections[trust] = self._prepare(trust)
             self._prepare_order(trust, text)
             named = named_views(text)
+            if not KEPT.isdisjoint(named):
+                self._find_kept(trust)
+                named = named_views(text, self._kept)
             self._make_views(trust, named)
             if RUNS in named:
                 self._name_runs(trust, pair, is_aligned=VIEW in named)
@@ -143,8 +149,15 @@ class StoreConnections:
 
     def _make_views(self, trust: Trust, names: Iterable[str]) -> None:
         missing = [name for name in names if (trust, name) not in self._views]
-        make_temporary_views(self._connections[trust], missing)
+        make_temporary_views(self._connections[trust], missing, self._kept)
         self._views.update((trust, name) for name in missing)
+
+    def _find_kept(self, trust: Trust) -> None:
+        """Find out which views show rows that the file keeps: of all dumps, as it was closed."""
+        if not self._is_kept_known:
+            self._is_kept_known = True
+            if self._writer is None and self._pools is None:
+                self._kept = find_kept_views(self._connections[trust])
 
     def _name_runs(self, trust: Trust, pair: Pair | None, *, is_aligned: bool) -> None:
         """Bring the names of runs up to date, and the view of aligned operators if it is read.
@@ -163,11 +176,12 @@ class StoreConnections:
                 self._prepare_order(trust, "FROM build_order")
                 self._make_views(trust, needed_views())
                 with suppress(duckdb.OutOfMemoryException):  # the statement will say so
-                    keep_names(connection)
+                    if RUNS not in self._kept:
+                        keep_names(connection)
                     self._named[trust] = version
-        if is_aligned:
+        if is_aligned and (pair is not None or VIEW not in self._kept or trust in self._aligned):
             if trust not in self._aligned:
-                self._aligned[trust] = AlignedOperators(connection)
+                self._aligned[trust] = AlignedOperators(connection, is_kept=VIEW in self._kept)
             self._aligned[trust].show(pair)
 
     def _keeps_names(self, trust: Trust, *, is_aligned: bool) -> bool:

@@ -24,7 +24,64 @@ BOOKKEEPING: dict[str, pa.Schema] = {
         field("sha256", pa.string(), "SHA-256 of the text of all views and comments, hex."),
     ),
 }
-TABLES: dict[str, pa.Schema] = STORED | BOOKKEEPING
+# Rows of views, which the writer keeps for readers: see view_rows.
+VIEW_ROWS: dict[str, pa.Schema] = {
+    "rows_of_named_event_signatures": table(
+        "Rows of the view named_event_signatures.",
+        field("event_signature_id", pa.int64(), "Event signature."),
+        field("event_name", pa.string(), "Name of the event; '' without any."),
+        field("instruction_id", pa.int32(), "Instruction; null if none.", nullable=True),
+        field("delegate_id", pa.string(), "Delegate id; null if none.", nullable=True),
+        field("kind", pa.string(), "Kind of the event."),
+        field("op_type", pa.string(), "Type of the operator; null for other kinds.", nullable=True),
+        field("unit", pa.string(), "Unit of the value; null for ticks.", nullable=True),
+        field("unit_ns", pa.float64(), "Nanoseconds of the unit; null if none.", nullable=True),
+    ),
+    "rows_of_named_run_signatures": table(
+        "Rows of the view named_run_signatures.",
+        field("dump_id", pa.int32(), "Dump of the runs."),
+        field("run_signature_id", pa.int64(), "Signature of the runs."),
+        field("run", pa.string(), "Name of the runs."),
+        field("run_name", pa.string(), "Their name as logged; null if none.", nullable=True),
+        field("is_execution", pa.bool_(), "Whether they have a Method::execute."),
+        field("has_variants", pa.bool_(), "Whether signatures may share a name or operator."),
+    ),
+    "rows_of_program_events": table(
+        "Rows of the view program_events.",
+        field("run_signature_id", pa.int64(), "Signature of the runs."),
+        field("event_signature_id", pa.int64(), "Signature of the event."),
+        field("place", pa.int32(), "Place in the run signature, from 1."),
+        field("ordinal", pa.int32(), "Number among the instructions of that name and delegate id."),
+        field("event_name", pa.string(), "Name of the event."),
+        field("delegate_id", pa.string(), "Delegate id; null if none.", nullable=True),
+        field("instruction_id", pa.int32(), "Instruction; null if none.", nullable=True),
+        field("kind", pa.string(), "Kind of the event."),
+        field("op_type", pa.string(), "Type of the operator; null for other kinds.", nullable=True),
+    ),
+    "rows_of_aligned_operators": table(
+        "Rows of the view aligned_operators.",
+        field("model", pa.string(), "Name of the model."),
+        field("backend", pa.string(), "Its backend; null if unknown.", nullable=True),
+        field("run", pa.string(), "Name of the runs."),
+        field("run_signature_id", pa.int64(), "Signature of the runs."),
+        field("event_signature_id", pa.int64(), "Signature of the event."),
+        field("event_name", pa.string(), "Name of the event in the newest program."),
+        field("delegate_id", pa.string(), "Its delegate id there; null if none.", nullable=True),
+        field("ordinal", pa.int32(), "Its ordinal there."),
+        field("kind", pa.string(), "Its kind there."),
+        field("op_type", pa.string(), "Its type there; null if none.", nullable=True),
+    ),
+    "view_rows_state": table(
+        "One row: the dumps that the kept rows of views belong to.",
+        field("last_dump", pa.int32(), "Greatest dump_id."),
+        field("last_build", pa.int32(), "Greatest build_id."),
+        field("last_device", pa.int32(), "Greatest device_id."),
+        field("last_model", pa.int32(), "Greatest model_id."),
+        field("content", pa.string(), "Hash of all that the rows follow from."),
+        field("views", pa.string(), "SHA-256 of the texts of the views, hex."),
+    ),
+}  # fmt: skip
+TABLES: dict[str, pa.Schema] = STORED | VIEW_ROWS | BOOKKEEPING
 
 SQL_TYPES: dict[pa.DataType, str] = {
     pa.int32(): "INTEGER",

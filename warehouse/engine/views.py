@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 import duckdb
@@ -12,11 +12,16 @@ from tracehouse.warehouse.catalogue.views import load_views, view_text
 from tracehouse.warehouse.engine.tables import quote
 
 
-def make_temporary_views(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> None:
-    """Create these views as temporary ones, whatever views the store has."""
+def make_temporary_views(
+    connection: duckdb.DuckDBPyConnection, names: Iterable[str], kept: Mapping[str, str]
+) -> None:
+    """Create these views as temporary ones, whatever views the store has.
+
+    `kept` has the texts of some that show rows which the store keeps.
+    """
     # DDL accepts no parameters; names and texts are our own.
     for name in names:
-        connection.execute(f"CREATE TEMP VIEW {name} AS {view_text(name)}")
+        connection.execute(f"CREATE TEMP VIEW {name} AS {kept.get(name) or view_text(name)}")
 
 
 def store_views(connection: duckdb.DuckDBPyConnection) -> None:

@@ -24,6 +24,7 @@ from tracehouse.warehouse.engine.store_file import (
     make_file,
     sync_names,
 )
+from tracehouse.warehouse.engine.view_rows import checkpoint
 from tracehouse.warehouse.errors import FullDiskError
 
 
@@ -125,7 +126,7 @@ class Writer:
         failpoint("checkpoint")
         with translated_errors(self._store):
             self._check_room()
-            self.connection.execute("CHECKPOINT")
+            checkpoint(self.connection)
         # While DuckDB's lock keeps other programs out.
         seal_file(self._store / FILE_NAME, self.file.descriptor)
         sync_names(self._store)  # otherwise an old log could reappear after a power failure

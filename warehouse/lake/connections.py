@@ -67,6 +67,9 @@ class LakeConnections(StoreConnections):
         self.for_statement("")
         return self.connection("trusted", f"FROM {VIEW}", pair).table(VIEW).to_arrow_table()
 
+    def _find_kept(self, trust: Trust) -> None:
+        """Nothing is kept: writers of a lake do not know each other's dumps."""
+
     def _name_runs(self, trust: Trust, pair: Pair | None, *, is_aligned: bool) -> None:
         """Name the runs of the whole lake where operators are aligned; else a query names some."""
         if is_aligned and (trust not in self._aligned or pair is not None):

@@ -24,6 +24,7 @@ from tracehouse.warehouse.engine.memory_limit import ASKING
 from tracehouse.warehouse.engine.migrations import migrate
 from tracehouse.warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER, make_file
 from tracehouse.warehouse.engine.store_lock import StoreLock
+from tracehouse.warehouse.engine.tables import VIEW_ROWS
 from tracehouse.warehouse.errors import StoreError, write_errors
 from tracehouse.warehouse.load.summary import IngestProgress
 
@@ -126,7 +127,7 @@ def _copy(store: Path, source: Path, new: Path, progress: Progress) -> None:
         use_database(connection)
         migrate(connection)
         connection.execute("CHECKPOINT")
-    names = (*STORED, _HISTORY)
+    names = (*STORED, *VIEW_ROWS, _HISTORY)
     with open_copier(source, new, limits) as connection:
         connection.execute("DELETE FROM new.schema_migrations")
         for number, name in enumerate(names):

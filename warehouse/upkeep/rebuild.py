@@ -26,6 +26,7 @@ from tracehouse.warehouse.engine.log_sum import sum_of
 from tracehouse.warehouse.engine.migrations import migrate, schema_version, supported_schema
 from tracehouse.warehouse.engine.store_file import FILE_NAME, log_of, make_file
 from tracehouse.warehouse.engine.store_lock import StoreLock
+from tracehouse.warehouse.engine.view_rows import checkpoint
 from tracehouse.warehouse.errors import ArchiveError, StoreError, UnloadableDumpsError
 from tracehouse.warehouse.load.summary import IngestProgress
 from tracehouse.warehouse.upkeep.archived_dumps import find_archived_dumps
@@ -139,7 +140,7 @@ def rebuild_store(
                 if is_unerased(connection):
                     erase_forgotten(connection, path)
                 tables.extend(_compare(table_checksums(connection), old.checksums))
-                connection.execute("CHECKPOINT")
+                checkpoint(connection)
             is_same = bool(old.checksums) and all(table.is_equal for table in tables)
             kept.extend(_set_aside(path / FILE_NAME, is_kept=not is_same))
 

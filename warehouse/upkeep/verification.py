@@ -14,6 +14,7 @@ from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.connection import registered, transaction, translated_errors
 from tracehouse.warehouse.engine.stored_digests import changed_tables, read_digests
+from tracehouse.warehouse.engine.view_rows import find_wrong_rows
 from tracehouse.warehouse.load.decoders import OWN_DECODER, Decoder
 from tracehouse.warehouse.load.summary import IngestProgress
 from tracehouse.warehouse.upkeep.archive_decoder import ArchiveDecoder
@@ -153,6 +154,8 @@ def verify_store(
             wrong = [one.tables.split(", ") for one in damages if one.sha256]
             if not any("dumps" in tables for tables in wrong):
                 shared |= dict.fromkeys(find_wrong_names(connection), _NOT_OF_DUMPS)
+            if not (damages or shared):
+                shared = dict.fromkeys(find_wrong_rows(connection), _NOT_OF_DUMPS)
         damages += [Damage(None, None, "", *one) for one in sorted(shared.items())]
         decoded = set(expected["dump_id"].to_pylist())
         archived = {one.sha256 for one in dumps if one.dump_id in decoded}

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from statistics import median
 
 import duckdb
 
 from tests.support.questions import every_query
-from tests.tools.benchmarks.cost import measure
+from tests.tools.benchmarks.cost import cheapest, measure
 from tests.tools.benchmarks.decode import DATA, LARGE_REPEATS, SMALL
 from tests.tools.benchmarks.dumps import Template
 from tests.tools.benchmarks.ingest import MANIFEST
@@ -66,6 +68,26 @@ def bench_queries(folder: Path) -> Figures:
             wall, cpu = measure(lambda name=name, params=params: warehouse.query(name, **params))  # type: ignore[misc]
             figures[f"{title}, 20 M events"] = {"s wall": wall, "s CPU": cpu}
     return figures
+
+
+def bench_fixed_cost(folder: Path) -> Figures:
+    """What queries cost that have next to nothing to read: plans, views and names."""
+    store = folder / "two-dumps.store"
+    with Warehouse.open(store, create=True) as warehouse:
+        for build, backend in enumerate(("portable", "xnnpack")):
+            named = {**MANIFEST, "device": "device3", "build": f"b{build}"}
+            named |= {"backend": backend, "tags": {"size": 1}}
+            dump = {"portable": SMALL, "xnnpack": DELEGATED}[backend]
+            warehouse.ingest([dump], manifest=named)
+    costs = {}
+    with Warehouse.open(store, read_only=True) as warehouse:
+        for title, name, params in _questions():
+            asked = partial(warehouse.query, name, **params)
+            asked()
+            costs[title] = cheapest(asked, 0.2).cpu * 1e3
+    dearest = max(costs, key=lambda title: costs[title])
+    figures = {"median CPU ms": median(costs.values()), "most CPU ms": costs[dearest]}
+    return {f"a query of a store of two dumps (most: {dearest})": figures}
 
 
 def _questions() -> Iterator[tuple[str, str, dict[str, str]]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.tools.benchmarks.commands import bench_commands
 from tests.tools.benchmarks.decode import bench_decode, bench_yardstick
 from tests.tools.benchmarks.ingest import bench_ingest
-from tests.tools.benchmarks.queries import bench_queries
+from tests.tools.benchmarks.queries import bench_fixed_cost, bench_queries
 from tests.tools.benchmarks.record import FOLDER, Figures, Record, ratio, render_figure
 from tests.tools.benchmarks.report import publish
 from tests.tools.benchmarks.scale import bench_scale
@@ -19,8 +19,8 @@ from tests.tools.benchmarks.views import bench_views
 
 RECORD = FOLDER / "record.json"
 BENCHES = (
-    bench_yardstick, bench_decode, bench_stream, bench_ingest, bench_commands, bench_queries,
-    bench_scale, bench_views,
+    bench_yardstick, bench_decode, bench_stream, bench_ingest, bench_commands, bench_fixed_cost,
+    bench_queries, bench_scale, bench_views,
 )  # fmt: skip
 
 

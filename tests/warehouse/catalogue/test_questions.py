@@ -97,13 +97,13 @@ class _Forgetful:
     def __getattr__(self, name):
         return getattr(self._connection, name)
 
-    def sql(self, text, params=None):
+    def execute(self, text, params=None):
         devices = (params or {}).get("device")
         if devices and "event_name" in text:
             self.questions.append(devices)
             if len(devices) > self._most:
                 raise duckdb.OutOfMemoryException("Out of Memory Error: too many devices\nmore")
-        return self._connection.sql(text, params=params)
+        return self._connection.execute(text, params)
 
 
 def test_a_portion_that_needs_too_much_memory_is_halved(store, monkeypatch):

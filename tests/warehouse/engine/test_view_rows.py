@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.support.traced_farm import Step, traced_dump
+from tracehouse import Dump, Manifest, Warehouse
+from tracehouse.warehouse.engine.view_rows import find_kept_views, find_wrong_rows
+from tracehouse.warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
+from tracehouse.warehouse.upkeep.choice import choose_dumps
+from tracehouse.warehouse.upkeep.forget import forget_dumps
+from tracehouse.warehouse.upkeep.verification import verify_store
+
+VIEWS = ("named_event_signatures", "named_run_signatures", "program_events", "aligned_operators")
+_MM, _RELU = Step("native_call_mm.out", 50_000), Step("native_call_relu.out", 9_000)
+PROGRAMS = ([_MM, _MM], [_RELU, _MM, _MM], [_MM, _RELU], [_MM])
+
+
+def add_dump(store: Warehouse, choice: random.Random, build: int) -> None:
+    """A dump of one of few devices, models and programs; builds may come in another order."""
+    program = choice.choice(PROGRAMS)
+    manifest = Manifest.model_validate(
+        {
+            "device": {"name": f"d{choice.randrange(3)}", "pool": choice.choice([None, "p"])},
+            "build": {"id": f"b{build}", "ordinal": build},
+            "model": {"name": f"m{choice.randrange(2)}", "backend": choice.choice([None, "x"])},
+        }
+    )
+    data = traced_dump(program, seed=choice.randrange(1 << 30))
+    store.ingest([Dump.of_bytes(f"{choice.random()}.etdp", data, manifest)])
+
+
+def change(store: Warehouse, path: Path, choice: random.Random, night: int) -> None:
+    """What a night brings: new dumps, now and then of an older build, a correction or a loss."""
+    for _ in range(choice.randrange(1, 4)):
+        add_dump(store, choice, choice.choice([night, night, night, choice.randrange(night + 1)]))
+    where = {"build": f"b{choice.randrange(night + 1)}"}
+    if night % 4 == 3:
+        chosen = choose_dumps(store.writing, where=where)
+        if choice.random() < 0.5:
+            corrections = parse_corrections([f"device=d{choice.randrange(4)}"])
+            amend_manifests(
+                store.writing, path, plan_amendments(store.writing, chosen, corrections)
+            )
+        else:
+            forget_dumps(store.writing, path, chosen)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_kept_rows_are_those_of_the_views_whatever_happens(tmp_path: Path, seed: int) -> None:
+    choice, path = random.Random(seed), tmp_path / "store"  # noqa: S311
+    for night in range(9):
+        with Warehouse.open(path, create=True) as store:
+            change(store, path, choice, night)
+        with Warehouse.open(path) as store:
+            assert find_kept_views(store.writing).keys() == set(VIEWS)
+            assert find_wrong_rows(store.writing) == set()
+    with duckdb.connect(str(path / "warehouse.duckdb"), read_only=True) as plain:
+        counts = [plain.sql(f"FROM rows_of_{view}").fetchall() for view in VIEWS]
+    assert all(counts)  # also operators of older programs, which were aligned
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("made") / "store"
+    with Warehouse.open(path, create=True) as store:
+        for build in range(8):
+            add_dump(store, random.Random(build), build)  # noqa: S311
+    return path
+
+
+@pytest.fixture
+def path(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "store"))
+
+
+def kept_names(path: Path) -> set[str]:
+    """The names of runs that a reader sees, where all kept ones were changed."""
+    with duckdb.connect(str(path / "warehouse.duckdb")) as plain:
+        plain.execute("UPDATE rows_of_named_run_signatures SET run = 'kept'")
+    with Warehouse.open(path, read_only=True) as store:
+        return set(store.query("percentiles")["run"].to_pylist())
+
+
+def test_readers_take_kept_rows_and_do_not_work_them_out(path: Path) -> None:
+    assert kept_names(path) == {"kept"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE dumps SET model_id = 3 - model_id",
+        "DELETE FROM dumps WHERE dump_id = 1",
+        "INSERT INTO dumps SELECT * REPLACE (99 AS dump_id) FROM dumps LIMIT 1",
+        "UPDATE build_order SET position = -position",
+        "UPDATE devices SET name = 'x' || name",
+        "UPDATE view_rows_state SET views = 'of another version'",
+        "DELETE FROM view_rows_state",
+    ],
+)
+def test_rows_of_other_dumps_than_there_are_are_not_taken(path: Path, change: str) -> None:
+    with duckdb.connect(str(path / "warehouse.duckdb")) as plain:
+        plain.execute(change)
+    with Warehouse.open(path, read_only=True) as store:
+        assert find_kept_views(store._answering.for_statement("")) == {}
+    Warehouse.open(path).close()
+    with Warehouse.open(path) as store:
+        assert find_kept_views(store.writing).keys() == set(VIEWS)
+        assert find_wrong_rows(store.writing) == set()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_verification_tells_wrong_rows(path: Path, view: str) -> None:
+    with Warehouse.open(path) as store:
+        assert verify_store(store.writing, path).damages == []
+        row = f"SELECT * FROM rows_of_{view} LIMIT 1"  # noqa: S608
+        store.writing.execute(f"INSERT INTO rows_of_{view} {row}")
+        ((_, _, _, tables, problem),) = verify_store(store.writing, path).damages
+    assert tables == f"rows_of_{view}"
+    assert problem == "rows do not follow from the rows of the dumps"
+
+
+def test_names_of_other_devices_are_not_written_again(path: Path) -> None:
+    with Warehouse.open(path) as store:
+        store.writing.execute("UPDATE rows_of_named_run_signatures SET run = 'old'")
+        add_dump(store, random.Random(99), 9)  # noqa: S311
+    with Warehouse.open(path, read_only=True) as store:
+        names = store.sql("FROM named_run_signatures JOIN named_dumps USING (dump_id)").to_pylist()
+    (place,) = {
+        (row["device"], row["model"], row["backend"]) for row in names if row["build"] == "b9"
+    }
+    for row in names:
+        is_old = (row["device"], row["model"], row["backend"]) != place
+        assert (row["run"] == "old") == is_old

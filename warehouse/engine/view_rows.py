@@ -1,0 +1,135 @@
+"""Rows of views that a store keeps, so that no question works them out.
+
+The name of a run follows from all dumps of its device and model. The writer keeps the names in
+tables before each checkpoint, so every file and snapshot that another process reads has them.
+Readers use them while they belong to the dumps that are there. After a kill, or with views of
+another version, the views work them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+import duckdb
+
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.catalogue.views import digest_of_views, named_views, view_text
+from tracehouse.warehouse.engine.aligned_operators import RUNS, VIEW, AlignedOperators, needed_views
+from tracehouse.warehouse.engine.connection import open_cursor, registered, transaction
+from tracehouse.warehouse.engine.views import make_temporary_views
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SIGNATURES, EVENTS = "named_event_signatures", "program_events"
+_KEPT = (SIGNATURES, RUNS, EVENTS, VIEW)
+KEPT = frozenset(_KEPT)
+_SHOW = "FROM rows_of_{}"
+_DIFFERENT = """
+(FROM rows_of_{0} EXCEPT ALL FROM ({1})) UNION ALL (FROM ({1}) EXCEPT ALL FROM rows_of_{0})
+LIMIT 1"""
+_FOUND = {
+    # Of all dumps of the devices and models of new dumps, for these may be named anew.
+    RUNS: """WITH dumps AS ({}), runs AS (
+        SELECT * FROM main.runs WHERE dump_id IN (SELECT dump_id FROM dumps)
+    ) FROM ({})""",
+    SIGNATURES: """WITH event_signatures AS (
+        SELECT * FROM main.event_signatures WHERE event_signature_id NOT IN (
+            SELECT event_signature_id FROM rows_of_named_event_signatures
+        )
+    ) FROM ({})""",
+    EVENTS: """WITH run_signatures AS (
+        SELECT * FROM main.run_signatures
+        WHERE run_signature_id NOT IN (SELECT run_signature_id FROM rows_of_program_events)
+    ) FROM ({})""",
+}
+
+
+class _State(NamedTuple):
+    """What kept rows follow from: the last ids, a hash of all up to these, and of the views."""
+
+    last_dump: int
+    last_build: int
+    last_device: int
+    last_model: int
+    content: str
+    views: str
+
+
+def find_kept_views(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """The texts of views that show kept rows; none if the rows are not those of the store now."""
+    if _read_state(connection) != _find_state(connection):
+        return {}
+    return {view: _SHOW.format(view) for view in _KEPT}
+
+
+def find_wrong_rows(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """The tables with other rows than the views work out now."""
+    if not find_kept_views(connection):
+        return set()
+    with registered(connection, "aligned", _align_operators(connection, {})):
+        texts = {view: view_text(view) for view in _KEPT} | {VIEW: "FROM aligned"}
+        return {
+            f"rows_of_{view}"
+            for view, text in texts.items()
+            if connection.execute(_DIFFERENT.format(view, text)).fetchall()
+        }
+
+
+def checkpoint(connection: duckdb.DuckDBPyConnection) -> None:
+    """Bring the kept rows up to date, and write all commits into the store's file."""
+    with suppress(duckdb.OutOfMemoryException):  # then the views work their rows out
+        _keep_view_rows(connection)
+    connection.execute("CHECKPOINT")
+
+
+def _keep_view_rows(connection: duckdb.DuckDBPyConnection) -> None:
+    stored, now = _read_state(connection), _find_state(connection)
+    if stored == now:
+        return
+    is_extended = stored is not None and stored == _find_state(connection, stored)
+    with transaction(connection):
+        connection.execute("DELETE FROM view_rows_state")
+        if not is_extended:
+            for view in _KEPT:
+                connection.execute(f"DELETE FROM rows_of_{view}")  # noqa: S608
+        _keep_names(connection, stored.last_dump if stored and is_extended else -1)
+        for view in (SIGNATURES, EVENTS):
+            found = _FOUND[view].format(view_text(view))
+            connection.execute(f"INSERT INTO rows_of_{view} {found}")
+    kept = {view: _SHOW.format(view) for view in (SIGNATURES, RUNS, EVENTS)}
+    aligned = _align_operators(connection, kept)
+    with transaction(connection), registered(connection, "aligned", aligned):
+        connection.execute(f"DELETE FROM rows_of_{VIEW}")  # noqa: S608
+        connection.execute(f"INSERT INTO rows_of_{VIEW} FROM aligned")
+        connection.execute("INSERT INTO view_rows_state VALUES (?, ?, ?, ?, ?, ?)", now)
+
+
+def _align_operators(connection: duckdb.DuckDBPyConnection, kept: Mapping[str, str]) -> pa.Table:
+    """The operators of the store, aligned by the kept names of runs."""
+    with open_cursor(connection) as cursor:
+        make_temporary_views(cursor, named_views(" ".join(needed_views()), kept), kept)
+        AlignedOperators(cursor)
+        return cursor.table(VIEW).to_arrow_table()
+
+
+def _keep_names(connection: duckdb.DuckDBPyConnection, last: int) -> None:
+    """Name the runs of all devices and models of dumps after the last one that was seen."""
+    dumps = read_statement("dumps_named_anew").replace("$last", str(last))
+    found = _FOUND[RUNS].format(dumps, view_text(RUNS))
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE found_names AS {found}")
+    connection.execute(read_statement("keep_names"))
+
+
+def _read_state(connection: duckdb.DuckDBPyConnection) -> _State | None:
+    found = connection.execute("SELECT * FROM view_rows_state").fetchall()
+    return _State(*found[0]) if len(found) == 1 else None
+
+
+def _find_state(connection: duckdb.DuckDBPyConnection, until: _State | None = None) -> _State:
+    """The state of the store as it is, or of the part of it up to the last ids of another."""
+    last = dict(zip(_State._fields[:4], until or (None,) * 4, strict=False))
+    (found,) = connection.execute(read_statement("view_rows_state"), last).fetchall()
+    return _State._make((*found, digest_of_views(_KEPT)))
