@@ -42,12 +42,31 @@ def open_to_write(
     before = os.umask(0o077)  # DuckDB creates its log with the umask's permissions
     os.umask(before if is_shared else before | 0o077)
     try:
-        with lock_hint(wait):
-            opened = Warehouse.open(store, create=create, wait=wait or 0, is_shared=is_shared)
-        with opened as warehouse:
-            yield warehouse
+        with noting_rebuild(store):
+            with lock_hint(wait):
+                opened = Warehouse.open(store, create=create, wait=wait or 0, is_shared=is_shared)
+            with opened as warehouse:
+                yield warehouse
     finally:
         os.umask(before)
+
+
+@contextmanager
+def noting_rebuild(store: Path) -> Iterator[None]:
+    """Print a note if the body rebuilds the store because of a failed checkpoint."""
+    from tracehouse.warehouse.engine.failed_checkpoints import read_failures
+
+    before = read_failures(store).rebuilt_at
+    try:
+        yield
+    finally:
+        failures = read_failures(store)
+        if failures.rebuilt_at != before:
+            omitted = failures.disabled_compression
+            write_note(
+                f"note: DuckDB's checkpoint failed ({failures.problem}), so {store} was rebuilt "
+                f"from its archive{omitted and f' without {omitted}'}"
+            )
 
 
 @contextmanager

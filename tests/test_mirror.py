@@ -15,8 +15,9 @@ TESTS = ROOT / "tests"
 # Files about no single module, by folder: what holds in a whole folder, or of several at once.
 OTHERS = {
     "browser": "accessibility changing_page charts explain_page report_page site timeline_page",
-    "cli": "absurd_clocks against_a_service default_names demo failing_disk foreign_files "
-    "foreign_manifests foreign_zips json lake_addresses runner_logs strange_names "
+    "cli": "absurd_clocks against_a_service default_names demo failed_checkpoints failing_disk "
+    "full_disk_in_checkpoints "
+    "foreign_files foreign_manifests foreign_zips json lake_addresses runner_logs strange_names "
     "uploading_document",
     "cli/commands": "ingest_paths inspect_etrecord inspect_producers nightly_verdicts",
     "cli/serve": "every_route",
@@ -34,7 +35,8 @@ OTHERS = {
     "producers scans states",
     "tracehouse": "decoys public_names",
     "warehouse": "correlation_bounds hostile_stores look_alike_runs methods model profiler_blobs "
-    "sql_attacks two_versions",
+    "sql_attacks two_versions unreadable_blocks",
+    "warehouse/engine": "big_tables engine_guards",
     "warehouse/lake": "conflicting_builds",
     "warehouse/regressions": "coarse_clocks shared_moves",
     "warehouse/spark": "attaching",

@@ -53,7 +53,8 @@ FOREIGN = {
     ],
     "warehouse.archive.retrieval": ["[0-9a-fA-F]{{},64}"],
     "warehouse.engine.connection": [
-        *("_DAMAGE", "_LOG_DAMAGE", "_FAILED", "_FULL", "_ORIGINAL", r"PID (\d+)"),
+        *("_DAMAGE", "_LOG_DAMAGE", "_FAILED", "_FULL", "_MEMORY", "_ORIGINAL", r"PID (\d+)"),
+        *("_CHECKPOINT", "_LATER"),
     ],
     "warehouse.engine.functions": [r"(?i)\b{}\W"],
     "warehouse.engine.statements": ["_EXPLAIN"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
@@ -33,6 +34,7 @@ BATCH_BYTES = 128 << 20  # of waiting dumps that are indexed immediately
 
 _LARGE_BYTES = 1 << 20  # mean size of dumps above which they are large
 _RETRY_SECONDS = 1.0  # minimum time from a failed drain to the next
+_MOST_RETRY_SECONDS = 600.0
 
 _BUG = "dumps cannot be indexed, and stay in the inbox: this is a bug, please report it"
 _ENDS = "the service ends; run the command again when it has started"
@@ -87,6 +89,7 @@ class Consumer:
         self._is_doubtful = True  # whether the store may have to be opened or brought up to date
         self._upkeep: deque[tuple[Callable[[], Any], Future[Any], bool]] = deque()
         self._changed = threading.Condition()
+        self._retry_seconds = _RETRY_SECONDS
         self._thread = threading.Thread(target=self._run, name="consumer")
         self.readers = ReaderPool(warehouse, store)
         self.known = KnownDumps(warehouse.stored_dumps())
@@ -165,6 +168,8 @@ class Consumer:
             yield
 
     def __enter__(self) -> Consumer:
+        self._was_patient = self._warehouse.is_patient
+        self._warehouse.is_patient = True  # readers are open
         self._thread.start()
         return self
 
@@ -175,6 +180,7 @@ class Consumer:
         self._thread.join()
         self.readers.close()
         self.memory.close()
+        self._warehouse.is_patient = self._was_patient
 
     def _run(self) -> None:
         try:
@@ -208,13 +214,17 @@ class Consumer:
             if not self.is_caught_up and not self.problem:
                 return self._is_ending
             if self.problem:
-                self._changed.wait_for(lambda: self._is_ending, timeout=_RETRY_SECONDS)
+                self._changed.wait_for(lambda: self._is_ending, timeout=self._retry_seconds)
             self._changed.wait_for(self._is_due, timeout=self._batch_seconds)
             self._given = 0
             return self._is_ending
 
     def _turn(self, *, is_ending: bool) -> None:
-        """Index the dumps in the inbox; after a failure, they stay there."""
+        """Index the dumps in the inbox; after a failure, they stay there.
+
+        A failure after long work, such as a rebuild, is not repeated at once.
+        """
+        start = time.monotonic()
         try:
             self._index(is_ending=is_ending)
             self._succeed()
@@ -225,12 +235,23 @@ class Consumer:
         except Exception as error:  # a bug: the dumps stay, and later ones may show which it is of
             problem = f"{type(error).__name__} ({error!s:.300}): {_BUG}"
             self._fail(StoreError(str(self._store), problem), traceback.format_exc())
+        spent = time.monotonic() - start
+        self._retry_seconds = min(max(spent, _RETRY_SECONDS), _MOST_RETRY_SECONDS)
 
     def _recover(self) -> None:
         """Open the store again if necessary, and bring it up to date; errors are passed on."""
         if self._is_doubtful:
-            self._warehouse.recover(self._alone())
+            self._warehouse.recover(self._alone(), self._check_staying)
             self._is_doubtful = False
+
+    def _check_staying(self, _: IngestProgress) -> None:
+        """Check that a rebuild may go on; the next start would begin it again.
+
+        Raises:
+            _StopError: The service ends.
+        """
+        if self._is_leaving:
+            raise _StopError
 
     def _ensure_snapshot(self) -> WarehouseError | None:
         """Publish a snapshot if there is none; on a full disk, dumps are indexed nevertheless.
@@ -319,7 +340,8 @@ class Consumer:
             future.set_result(result)
         except BaseException as error:  # the thread that waits for the result raises it
             self._is_doubtful = True
-            future.set_exception(error)
+            ended = StoreError(str(self._store), _ENDS)
+            future.set_exception(ended if isinstance(error, _StopError) else error)
 
     def _refuse_upkeep(self) -> None:
         while self._upkeep:

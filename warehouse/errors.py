@@ -137,6 +137,31 @@ class DamagedStoreError(StoreError):
         self.damage, self.meanwhile = problem, meanwhile
 
 
+class FailedCheckpointError(StoreError):
+    """DuckDB cannot write its log into a store's file, although the disk works."""
+
+    def __init__(self, path: str, cause: str) -> None:
+        super().__init__(
+            path,
+            f"DuckDB's checkpoint failed ({cause}); committed data is safe: the running service, "
+            "or else the next command that writes, rebuilds the store from its archive",
+        )
+        self.cause = cause
+
+
+class HopelessCheckpointError(StoreError):
+    """Checkpoints fail although the store was rebuilt without the compression that failed."""
+
+    def __init__(self, file: str, version: str, cause: str) -> None:
+        """Name the file, the version of DuckDB and the last failure."""
+        super().__init__(
+            file,
+            f"DuckDB {version} cannot write this file: checkpoints failed before and after a "
+            f"rebuild, the last one without the compression that may fail ({cause}); all dumps "
+            "are in the archive: install another version of DuckDB, and run 'tracehouse rebuild'",
+        )
+
+
 class ArchiveError(WarehouseError):
     """A file of the archive is damaged or gone."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
@@ -21,13 +21,19 @@ from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.catalogue.views import load_views
 from tracehouse.warehouse.engine.connection import reading
 from tracehouse.warehouse.engine.deadlines import within
+from tracehouse.warehouse.engine.failed_checkpoints import may_be_torn, read_failures
 from tracehouse.warehouse.engine.log_sum import delete_log_sum
 from tracehouse.warehouse.engine.statements import answer_statement
 from tracehouse.warehouse.engine.store_connections import StoreConnections
 from tracehouse.warehouse.engine.store_file import FILE_NAME
 from tracehouse.warehouse.engine.views import comment_views
 from tracehouse.warehouse.engine.writer import Writer
-from tracehouse.warehouse.errors import StatementError, StoreError
+from tracehouse.warehouse.errors import (
+    DamagedStoreError,
+    FailedCheckpointError,
+    StatementError,
+    StoreError,
+)
 from tracehouse.warehouse.opening.read import (
     NO_STORE,
     OpenedStore,
@@ -60,6 +66,7 @@ class Warehouse:
         snapshot_time: Time of the snapshot that is read; None for the store's own file.
         damage: Why a snapshot is read, and the remedy, if the store is damaged or old.
         kept_snapshots: Number of newest snapshots that `snapshot` keeps.
+        is_patient: Whether a failed checkpoint is left to who calls `recover`; see `open`.
     """
 
     def __init__(self, path: Path, opened: OpenedStore, writer: Writer | None = None) -> None:
@@ -67,6 +74,7 @@ class Warehouse:
         self._answering, self._lock, snapshot, self.damage = opened
         self.snapshot_time: datetime | None = snapshot and snapshot.taken_at
         self.kept_snapshots = KEPT
+        self.is_patient = False
         self._seconds: float | None = None
         self._children: DecodingChildren | None = None
         self._stored: StoredDumps | None = None
@@ -94,7 +102,8 @@ class Warehouse:
             is_shared: Leave the permissions of a new store to the umask; by default only its owner
                 has access.
             is_patient: Open a store that exists without writing to it: it takes as long as to read
-                it, and works on a full disk. `recover` must be called before the first write.
+                it, and works on a full disk. `recover` must be called before the first write, and
+                after each failure; otherwise, a failed checkpoint is answered at once.
             wait: Seconds to wait for other processes that have the store open.
             lake: The lake that the store was exported to, from which a reader gets raw events that
                 retention dropped from the store; LakeError is raised if the lake does not exist.
@@ -116,7 +125,9 @@ class Warehouse:
         opened = open_to_write(
             store, create=create, is_shared=is_shared, is_patient=is_patient, wait=wait
         )
-        return cls(store, *opened)
+        warehouse = cls(store, *opened)
+        warehouse.is_patient = is_patient
+        return warehouse
 
     @classmethod
     def open_lake(cls, uri: str | os.PathLike[str]) -> Warehouse:
@@ -188,6 +199,8 @@ class Warehouse:
             summary = ingest_dumps(stored, found, archive=kept, jobs=jobs, progress=report)
             if kept:
                 merge_segments(kept, least=MANY_SEGMENTS)
+        if snapshot:
+            self.snapshot()
         notes = tuple(found.notes) if isinstance(found, FoundDumps) else ()
         return replace(summary, notes=notes, seconds=time.perf_counter() - start)
 
@@ -262,9 +275,16 @@ class Warehouse:
         Raises:
             StoreError: The disk is full, or the store was opened to be read or was deleted or
                 replaced meanwhile.
+            FailedCheckpointError: A checkpoint failed, and the store was opened patiently.
         """
         kept = kept or self.kept_snapshots
-        return publish_snapshot(self._require_writer(), self._path, kept=kept)
+        try:
+            return publish_snapshot(self._require_writer(), self._path, kept=kept)
+        except FailedCheckpointError:
+            if self.is_patient:
+                raise
+            self.recover(nullcontext())
+            return publish_snapshot(self._require_writer(), self._path, kept=kept)
 
     def compact(
         self,
@@ -291,19 +311,24 @@ class Warehouse:
             finally:  # the file may have been replaced before the failure
                 if not file.is_in_place():
                     with alone:
-                        self.stored_dumps().move(self._reopen)
+                        self._move(self._reopen)
                     self._require_writer().settle()
             clear_compaction_request(self._path)
         return done
 
-    def recover(self, alone: AbstractContextManager[None]) -> None:
+    def recover(
+        self,
+        alone: AbstractContextManager[None],
+        progress: Callable[[IngestProgress], None] | None = None,
+    ) -> None:
         """Bring this open store up to date with its archive, also after an error of the disk.
 
         DuckDB refuses all statements after some errors, so its file is opened again if necessary.
-        While it cannot be written, it is read.
+        While it cannot be written, it is read. After a checkpoint that failed, it is rebuilt.
 
         Args:
             alone: Context in which no reader of this store is open.
+            progress: Called after each commit of a rebuild; its errors end it.
 
         Raises:
             StoreError: The disk still fails, or the store was opened to be read.
@@ -312,11 +337,52 @@ class Warehouse:
         from tracehouse.warehouse.opening.write import catch_up
 
         with errors_while_open(self._path, self._path / FILE_NAME):
-            if not self._require_writer().is_usable():
+            if read_failures(self._path).is_rebuild_wanted:
                 with alone:
-                    self.stored_dumps().move(self._reopen)
+                    self._move(lambda: self._rebuild(progress))
+            elif not self._require_writer().is_usable():
+                with alone:
+                    self._move(lambda: self._reopen_torn(progress))
             self._require_writer().settle()
             catch_up(self.writing, self._path)
+
+    def _move(self, reopen: Callable[[], duckdb.DuckDBPyConnection]) -> None:
+        """Use the connection that a function opens instead of the writer's."""
+        if self._stored is None:
+            reopen()
+        else:
+            self._stored.move(reopen)
+
+    def _reopen_torn(
+        self, progress: Callable[[IngestProgress], None] | None
+    ) -> duckdb.DuckDBPyConnection:
+        """Open the store's file again, or rebuild it if a checkpoint left it damaged.
+
+        Raises:
+            StoreError: The file cannot be opened or rebuilt.
+            DamagedStoreError: The file is damaged or gone for another reason.
+        """
+        try:
+            return self._reopen()
+        except DamagedStoreError:
+            if not may_be_torn(self._path):
+                raise
+            return self._rebuild(progress)
+
+    def _rebuild(
+        self, progress: Callable[[IngestProgress], None] | None
+    ) -> duckdb.DuckDBPyConnection:
+        """Rebuild the store, and open its new file; returns its connection.
+
+        Raises:
+            StoreError: The store cannot be rebuilt or opened.
+        """
+        from tracehouse.warehouse.opening.write import rebuild_after_failure
+
+        self._answering.close()
+        self._require_writer().close()
+        rebuild_after_failure(self._path, progress)
+        return self._reopen()
 
     def _reopen(self) -> duckdb.DuckDBPyConnection:
         """Open the store's file again, which may be another one now; returns its connection.
@@ -607,17 +673,35 @@ class Warehouse:
     def close(self) -> None:
         """Close the store; further use fails.
 
+        If the last checkpoint fails, the store is rebuilt, unless it was opened patiently.
+
         Raises:
             StoreError: Some rows are still in the store's write-ahead log, where they are safe, or
                 the file was deleted or replaced.
+            FailedCheckpointError: The last checkpoint failed, and the store was opened patiently.
         """
         try:
-            if self._writer is not None and self._writer.is_settled:
+            if self._writer is not None and self._writer.is_open and self._writer.is_settled:
                 self._writer.checkpoint()
+        except FailedCheckpointError:
+            if self.is_patient:
+                raise
+            self._rebuild_closed()
         finally:
             self._release()
 
-    def _release(self) -> None:
+    def _rebuild_closed(self) -> None:
+        """Rebuild the store, whose lock is kept until then.
+
+        Raises:
+            StoreError: The store cannot be rebuilt.
+        """
+        from tracehouse.warehouse.opening.write import rebuild_after_failure
+
+        self._close_connections()
+        rebuild_after_failure(self._path)
+
+    def _close_connections(self) -> None:
         if self._children is not None:
             self._children.close()
         if self._stored is not None:
@@ -625,6 +709,9 @@ class Warehouse:
         self._answering.close()
         if self._writer is not None:
             self._writer.close()
+
+    def _release(self) -> None:
+        self._close_connections()
         if self._lock is not None:
             self._lock.release()
 
@@ -635,7 +722,12 @@ class Warehouse:
         if error is None:
             self.close()
         else:  # the body's error is more informative than that of a failed close
-            self._release()
+            try:
+                is_ours = self._writer is not None and not self.is_patient
+                if is_ours and isinstance(error, FailedCheckpointError):
+                    self._rebuild_closed()
+            finally:
+                self._release()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

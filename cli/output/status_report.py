@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
     from tracehouse.warehouse.opening.status import StoreStatus
 
-_TEXTS = ("problem",)
+_TEXTS = ("problem", "disabled_compression")
 _TRUTHS = ("is_locked", "is_uncompacted")
-_TIMES = ("counted_at", "last_ingest_at")
+_TIMES = ("counted_at", "failed_checkpoint_at", "rebuilt_at", "last_ingest_at")
 
 
 def status_table(status: StoreStatus) -> pa.Table:

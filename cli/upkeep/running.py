@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracehouse.cli.stores import lock_hint, open_to_write, service_of
+from tracehouse.cli.stores import lock_hint, noting_rebuild, open_to_write, service_of
 from tracehouse.cli.upkeep.store_task import Task, TaskStore
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _run_here(task: Task, store: Path, *, wait: float, config: Path | None) -> p
             from tracehouse.warehouse.upkeep.compact import compact_store
 
             opened.close()
-            with lock_hint(wait):
+            with lock_hint(wait), noting_rebuild(store):
                 return compact_store(store, wait=wait, progress=progress)
 
         local = TaskStore(store, warehouse, compact, config=config, progress=progress)

@@ -41,7 +41,8 @@ struct head {
 };
 
 /* The operations of a kind on files whose path matches a pattern: the operation number `first` and
- * the `times` - 1 after it fail with `error`. */
+ * the `times` - 1 after it fail with `error`. Of the kind "bytes", `first` bytes are written, then
+ * nothing more. */
 struct fault {
     int32_t met, failed, first, times, error;
     char kind[12], pattern[480];
@@ -100,9 +101,12 @@ static int fails(const char *kind, const char *path, int takes_space)
 {
     if (!fault || !fault->times || fnmatch(fault->pattern, path, 0))
         return 0;
-    if (strcmp(fault->kind, kind) && !(takes_space && !strcmp(fault->kind, "space")))
+    int is_of_bytes = !strcmp(fault->kind, "bytes");
+    if (strcmp(fault->kind, kind) && !(takes_space && (is_of_bytes || !strcmp(fault->kind, "space"))))
         return 0;
-    int number = __atomic_add_fetch(&fault->met, 1, __ATOMIC_SEQ_CST);
+    if (is_of_bytes && __atomic_load_n(&fault->met, __ATOMIC_SEQ_CST) < fault->first)
+        return 0;
+    int number = is_of_bytes ? fault->first : __atomic_add_fetch(&fault->met, 1, __ATOMIC_SEQ_CST);
     if (number < fault->first || number - fault->first >= fault->times)
         return 0;
     __atomic_add_fetch(&fault->failed, 1, __ATOMIC_SEQ_CST);
@@ -110,20 +114,36 @@ static int fails(const char *kind, const char *path, int takes_space)
     return 1;
 }
 
-static int file_fails(const char *kind, int file, int takes_space)
+static int find_path(int file, char *path)
 {
-    char link[64], path[PATH_MAX];
-    if (!fault || !fault->times)
-        return 0;
+    char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", file);
     ssize_t size = readlink(link, path, PATH_MAX - 1);
     path[size < 0 ? 0 : size] = 0;
-    return size >= 0 && fails(kind, path, takes_space);
+    return size >= 0;
 }
 
-/* How much of a write is done: all, or half of it while writes are short. */
+static int file_fails(const char *kind, int file, int takes_space)
+{
+    char path[PATH_MAX];
+    return fault && fault->times && find_path(file, path) && fails(kind, path, takes_space);
+}
+
+/* How many bytes of a write there is room for. */
+static size_t fitting(int file, size_t size)
+{
+    char path[PATH_MAX];
+    if (!fault || !fault->times || strcmp(fault->kind, "bytes") || !find_path(file, path) ||
+        fnmatch(fault->pattern, path, 0))
+        return size;
+    int32_t room = fault->first - __atomic_fetch_add(&fault->met, (int32_t)size, __ATOMIC_SEQ_CST);
+    return room < 0 ? 0 : (size_t)room < size ? (size_t)room : size;
+}
+
+/* How much of a write is done: all, what there is room for, or half of it while writes are short. */
 static size_t shortened(int file, size_t size)
 {
+    size = fitting(file, size);
     return size > 1 && file_fails("short", file, 0) ? size / 2 : size;
 }
 

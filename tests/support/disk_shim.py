@@ -22,9 +22,9 @@ class Fault(NamedTuple):
 
     Attributes:
         kind: open (to write), write, short (half is written), truncate, sync, rename, unlink,
-            mkdir, read, or space (all that takes space).
+            mkdir, read, space (all that takes space), or bytes (space for some bytes is left).
         pattern: Glob of the paths of the files.
-        first: Number of the operation of that kind on those files that fails first.
+        first: Number of the operation of that kind on those files that fails first; or the bytes.
         times: How many fail.
         error: The errno that they fail with.
     """

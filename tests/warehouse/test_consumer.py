@@ -5,20 +5,23 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.support.etdump_builder import build_etdump
+from tests.support.failing_checkpoints import ALWAYS, failing_checkpoints
 from tests.support.full_disk import full_disk
-from tests.support.stores import make_old
+from tests.support.stores import ingest, make_old, write
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_incoming
 from tests.support.waiting import until
 from tracehouse import Inbox, Warehouse
 from tracehouse.ingest.dump import Dump, Refusal
 from tracehouse.warehouse import consumer as module
 from tracehouse.warehouse.consumer import Consumer
-from tracehouse.warehouse.errors import FullDiskError, StoreError
+from tracehouse.warehouse.engine.failed_checkpoints import read_failures
+from tracehouse.warehouse.errors import FailedCheckpointError, FullDiskError, StoreError
 from tracehouse.warehouse.load.dump_rows import DumpRows
 from tracehouse.warehouse.load.summary import IngestProgress, IngestSummary
 from tracehouse.warehouse.opening.read import open_snapshot
@@ -305,6 +308,49 @@ def test_a_database_that_refuses_all_statements_is_opened_again_and_reported_onc
         with consumer.readers.lend() as reader:
             assert reader.sql("SELECT sha256 FROM dumps").num_rows == 1
     assert reports[1:] == [f"{store}: works again"]
+
+
+def test_a_failed_checkpoint_is_answered_by_a_rebuild_while_readers_read_a_snapshot(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in `watch`, whose store was not opened patiently."""
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
+    ingest(store, write(store.parent / "old.etdp", tiny_dump(0)), snapshot=True)
+    with consuming(store) as (consumer, inbox):
+        until(lambda: consumer.is_caught_up)
+        reports: list[str] = []
+        consumer.report = reports.append
+        with consumer.readers.lend() as reader:
+            assert reader.sql("SELECT sha256 FROM dumps").num_rows == 1
+        sha256 = give(consumer, inbox, tiny_incoming(1))
+        until(lambda: consumer.indexed.total() == 1)
+        with failing_checkpoints(ALWAYS, times=1):
+            with pytest.raises(FailedCheckpointError):
+                consumer.publish().result()
+            until(lambda: read_failures(store).rebuilt_at is not None)
+        until(lambda: consumer.problem is None)
+        consumer.publish().result()
+        assert sha256 in consumer.known.manifests([sha256])
+        with consumer.memory.raised(), consumer.readers.lend() as reader:
+            assert reader.sql("SELECT sha256 FROM dumps").num_rows == 2
+    assert read_failures(store).failure_count == 1
+
+
+def test_a_failure_after_long_work_is_not_repeated_at_once(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = []
+    with Warehouse.open(store) as warehouse, Inbox.open(store):
+        consumer = Consumer(warehouse, store, **QUICK)
+        monkeypatch.setattr(consumer, "_index", lambda **_: [][0])
+        for seconds in (0, 100, 5000):
+            clock = iter([0, seconds])
+            monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(clock)))  # noqa: B023
+            consumer._turn(is_ending=False)
+            waits.append(consumer._retry_seconds)
+        consumer.readers.close()
+        consumer.memory.close()
+    assert waits == [1, 100, 600]
 
 
 def test_a_store_on_a_full_disk_is_read_and_written_when_there_is_room(

@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from tracehouse.warehouse.engine.failed_checkpoints import apply_failures, mark_torn, record_failure
 from tracehouse.warehouse.engine.log_sum import check_log, delete_log_sum, record_commit
 from tracehouse.warehouse.engine.store_file import (
     ARCHIVE_FOLDER,
@@ -23,6 +24,7 @@ from tracehouse.warehouse.engine.tables import quote
 from tracehouse.warehouse.errors import (
     DamagedStoreError,
     DiskError,
+    FailedCheckpointError,
     FullDiskError,
     StoreError,
     StoreLockedError,
@@ -55,6 +57,13 @@ _DAMAGE = re.compile(
     "replaying WAL|WAL checkpoint iteration"
 )
 
+# A checkpoint that failed, and what every later statement says.
+_CHECKPOINT = re.compile(
+    "Checkpoint failed for database|autocheckpoint failed|Failed to create checkpoint|"
+    "checkpointing failed"
+)
+_LATER = re.compile("checkpointing failed|because of a previous fatal error")
+
 _LOG_DAMAGE = re.compile("replaying WAL|WAL checkpoint iteration|corrupt WAL")
 
 _FULL = re.compile("No space left on device|Disk quota exceeded")
@@ -62,6 +71,7 @@ _FAILED = re.compile(
     f"{_FULL.pattern}|File too large|Could not write|disk full|fsync failed|Input/output error",
     re.IGNORECASE,
 )
+_MEMORY = re.compile("Out of Memory|could not allocate|failed to (pin|offload)", re.IGNORECASE)
 _ORIGINAL = re.compile('^Original error: "?(.+?)"?$', re.MULTILINE)
 _OF_THE_DISK = {errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 
@@ -81,6 +91,7 @@ def open_writer(file: Path, *, is_new: bool = False) -> duckdb.DuckDBPyConnectio
     """
     config = {**_CAREFUL, **(_MAKER if is_new else _WRITER), "temp_directory": str(spill_of(file))}
     with closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
+        apply_failures(connection, file.parent)
         _attach(connection, file, "READ_WRITE", allow_files=False)
         return connection
 
@@ -175,6 +186,7 @@ def open_copier(
     """
     config = {**_CAREFUL, **_WRITER, **limits, "temp_directory": str(spill_of(new))}
     with closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
+        apply_failures(connection, new.parent)
         _attach(connection, old, "READ_ONLY", allow_files=True, name="old")
         _attach(connection, new, "READ_WRITE", allow_files=False, name="new")
         return connection
@@ -287,6 +299,7 @@ def translated_errors(store: Path, file: Path | None = None) -> Iterator[None]:
     Raises:
         StoreError: The file is unreadable or not a database, or the disk fails.
         FullDiskError: The disk is full.
+        FailedCheckpointError: A checkpoint failed, which is counted.
         DamagedStoreError: The file is damaged, and an archive exists.
         StoreLockedError: Another process has the file open.
         OSError: An error of something else than the disk.
@@ -294,23 +307,49 @@ def translated_errors(store: Path, file: Path | None = None) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        text = str(error)
-        if is_damage(error) and (store / ARCHIVE_FOLDER).is_dir():
-            name = file.relative_to(store) if file else FILE_NAME
-            problem = f"{name} is damaged ({text.splitlines()[0]})"
-            raise DamagedStoreError(str(store), problem) from error
-        if "Could not set lock on file" in text:
-            holder = re.search(r"PID (\d+)", text)
-            raise StoreLockedError(str(store), int(holder[1]) if holder else None) from error
-        if full := _FULL.search(text):
-            raise FullDiskError(str(store), full[0]) from error
-        kind = DiskError if _FAILED.search(text) else StoreError
-        raise kind(str(store), _explain(text)) from error
+        failure = _translate(error, store, file)
+        if isinstance(failure, FailedCheckpointError) and not _LATER.search(str(error)):
+            record_failure(store, failure.cause)
+        if isinstance(failure, DiskError) and _CHECKPOINT.search(str(error)):
+            mark_torn(store)
+        raise failure from error
     except OSError as error:
         if error.errno not in _OF_THE_DISK:
             raise
         failure = write_error(str(error.filename or store), error, problem="the disk fails")
         raise failure from error
+
+
+def _translate(error: duckdb.Error, store: Path, file: Path | None) -> StoreError:
+    text = str(error)
+    if is_failed_checkpoint(error):
+        return FailedCheckpointError(str(store), _find_cause(text))
+    if is_damage(error) and (store / ARCHIVE_FOLDER).is_dir():
+        name = file.relative_to(store) if file else FILE_NAME
+        return DamagedStoreError(str(store), f"{name} is damaged ({text.splitlines()[0]})")
+    if "Could not set lock on file" in text:
+        holder = re.search(r"PID (\d+)", text)
+        return StoreLockedError(str(store), int(holder[1]) if holder else None)
+    if full := _FULL.search(text):
+        return FullDiskError(str(store), full[0])
+    kind = DiskError if _FAILED.search(text) else StoreError
+    return kind(str(store), _explain(text))
+
+
+def _find_cause(text: str) -> str:
+    """What DuckDB says about the cause of an error.
+
+    >>> _find_cause('IO Error: Checkpoint failed for database "w". Original error: Bad mode')
+    'Bad mode'
+    """
+    return text.splitlines()[0].rpartition("Original error: ")[2].strip('"')
+
+
+def is_failed_checkpoint(error: duckdb.Error) -> bool:
+    """Whether a checkpoint failed, though the disk works and there was enough memory."""
+    text = str(error)
+    is_of_the_machine = _FAILED.search(text) or isinstance(error, duckdb.OutOfMemoryException)
+    return bool(_CHECKPOINT.search(text)) and not (is_of_the_machine or _MEMORY.search(text))
 
 
 def is_damage(error: duckdb.Error) -> bool:

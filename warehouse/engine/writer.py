@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 
 from tracehouse.warehouse.engine.connection import open_writer, translated_errors, use_database
+from tracehouse.warehouse.engine.failed_checkpoints import clear_torn
 from tracehouse.warehouse.engine.failpoints import failpoint
 from tracehouse.warehouse.engine.log_sum import delete_log_sum, track_log
 from tracehouse.warehouse.engine.migrations import check_version, migrate
@@ -35,6 +36,7 @@ class Writer:
         connection: The connection that writes.
         file: The store's file.
         is_settled: Whether all that is in the file and its log is on disk; see `settle`.
+        is_open: Whether it was not closed yet.
     """
 
     def __init__(self, store: Path, *, is_shared: bool, is_careful: bool = False) -> None:
@@ -69,7 +71,7 @@ class Writer:
                 use_database(self.connection)
             else:
                 self._check_and_migrate(is_known=self.is_settled)
-            self._opened = opened.pop_all()
+            self._opened, self.is_open = opened.pop_all(), True
 
     def _check_and_migrate(self, *, is_known: bool) -> None:
         """Check the store for foreign changes unless it is known, and migrate it.
@@ -104,6 +106,7 @@ class Writer:
             if log_of(self._store / FILE_NAME).exists():
                 self._check_room()
                 self.connection.execute("CHECKPOINT")
+        clear_torn(self._store)
         self.is_settled, self._is_careful = True, False
 
     def is_usable(self) -> bool:
@@ -127,6 +130,7 @@ class Writer:
         with translated_errors(self._store):
             self._check_room()
             checkpoint(self.connection)
+        clear_torn(self._store)
         # While DuckDB's lock keeps other programs out.
         seal_file(self._store / FILE_NAME, self.file.descriptor)
         sync_names(self._store)  # otherwise an old log could reappear after a power failure
@@ -152,6 +156,7 @@ class Writer:
         """Close the connection, then the file: closing any descriptor ends DuckDB's lock."""
         if not self.is_settled:
             self._keep_log()
+        self.is_open = False
         self._opened.close()
 
 

@@ -15,6 +15,7 @@ from tracehouse.warehouse.catalogue.answers import answer_query
 from tracehouse.warehouse.catalogue.queries import find_query
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.connection import reading, translated_errors
+from tracehouse.warehouse.engine.failed_checkpoints import read_failures
 from tracehouse.warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER, log_of
 from tracehouse.warehouse.errors import StoreError, StoreLockedError
 from tracehouse.warehouse.opening.read import OpenedStore, open_live, open_snapshot, store_exists
@@ -70,6 +71,10 @@ class StoreStatus(NamedTuple):
         is_uncompacted: Whether free blocks of the file may hold forgotten dumps.
         unindexed_segments: Segments with entries that are not in the file; None if unknown.
         snapshot_ages_seconds: Ages of the snapshots, newest first.
+        failed_checkpoints: Checkpoints that failed, with this version of DuckDB, on a good disk.
+        failed_checkpoint_at: When the last one failed; None without any.
+        rebuilt_at: When the file was rebuilt because of one; None if it was not.
+        disabled_compression: The compression that writers leave out since; empty if they use all.
         counted_at: Time of the snapshot with these counts; None for the store's file.
         counts: The counts; None if neither file nor snapshot could be read.
     """
@@ -88,6 +93,10 @@ class StoreStatus(NamedTuple):
     is_uncompacted: bool = False
     unindexed_segments: int | None = None
     snapshot_ages_seconds: Sequence[int] = ()
+    failed_checkpoints: int = 0
+    failed_checkpoint_at: datetime | None = None
+    rebuilt_at: datetime | None = None
+    disabled_compression: str = ""
     counted_at: datetime | None = None
     counts: StoreCounts | None = None
 
@@ -102,7 +111,7 @@ def read_status(store: Path, *, writer: Queryable | None = None) -> StoreStatus:
     archive, folder = Archive(store), store / INBOX_FOLDER
     segments = archive.segments()  # raises for an unreadable folder, whose size would be 0
     inbox = [*folder.glob("*.log"), *folder.glob("*.sealed")]
-    now = time.time()
+    now, failures = time.time(), read_failures(store)
     sizes = (
         _size([file]),
         _size([log_of(file)]),
@@ -124,6 +133,10 @@ def read_status(store: Path, *, writer: Queryable | None = None) -> StoreStatus:
         snapshot_ages_seconds=[
             max(int(now - snapshot.taken_at.timestamp()), 0) for snapshot in reversed(snapshots)
         ],
+        failed_checkpoints=failures.failure_count,
+        failed_checkpoint_at=failures.failed_at,
+        rebuilt_at=failures.rebuilt_at,
+        disabled_compression=failures.disabled_compression,
     )
 
 

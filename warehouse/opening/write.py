@@ -14,6 +14,7 @@ from tracehouse.ingest.durable import sync_path
 from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.archive.history import find_unindexed, unfile_missing
 from tracehouse.warehouse.archive.rewriting import clear_leftovers
+from tracehouse.warehouse.engine.failed_checkpoints import may_be_torn, read_failures
 from tracehouse.warehouse.engine.store_connections import StoreConnections
 from tracehouse.warehouse.engine.store_file import (
     FILE_NAME,
@@ -23,7 +24,7 @@ from tracehouse.warehouse.engine.store_file import (
 )
 from tracehouse.warehouse.engine.store_lock import StoreLock
 from tracehouse.warehouse.engine.writer import Writer
-from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.errors import DamagedStoreError, FailedCheckpointError, StoreError
 from tracehouse.warehouse.opening import snapshots
 from tracehouse.warehouse.opening.read import (
     NO_STORE,
@@ -53,24 +54,67 @@ def open_to_write(
         DamagedStoreError: The file is damaged or gone, and an archive exists.
     """
     with snapshot_hint(store):
-        if not store_exists(store) and not create:
+        # A process that ended in the middle of a rebuild may have left no file.
+        is_rebuilt = not is_patient and read_failures(store).is_rebuild_wanted
+        if not (is_rebuilt or store_exists(store) or create):
             raise StoreError(str(store), NO_STORE)
         make_folder(store, is_shared=is_shared)
         lock = StoreLock.for_writing(store, is_shared=is_shared, wait=wait)
-        writer = None
         try:
-            writer = Writer(store, is_shared=is_shared)
-            if not is_patient:
-                with errors_while_open(store, store / FILE_NAME):
-                    writer.settle()
-                    catch_up(writer.connection, store)
+            opening = Writer if is_patient else _open_writer
+            writer = opening(store, is_shared=is_shared)
             answering = StoreConnections(store, store / FILE_NAME, writer=writer.connection)
             return OpenedStore(answering, lock), writer
         except BaseException:  # an interrupt, too, must not leave the store locked
-            if writer:
-                writer.close()
             lock.release()
             raise
+
+
+def _open_writer(store: Path, *, is_shared: bool) -> Writer:
+    """A writer of the store, after a rebuild if a checkpoint failed before, or fails now.
+
+    A file that is damaged for another reason than a failed checkpoint is left to its owner.
+
+    Raises:
+        StoreError: See `open_to_write`.
+        DamagedStoreError: See `open_to_write`.
+        FailedCheckpointError: A checkpoint of the rebuilt store fails.
+    """
+    if read_failures(store).is_rebuild_wanted:
+        rebuild_after_failure(store)
+    try:
+        return _open_settled(store, is_shared=is_shared)
+    except (FailedCheckpointError, DamagedStoreError) as error:
+        if isinstance(error, DamagedStoreError) and not may_be_torn(store):
+            raise
+        rebuild_after_failure(store)
+        return _open_settled(store, is_shared=is_shared)
+
+
+def rebuild_after_failure(
+    store: Path, progress: Callable[[IngestProgress], None] | None = None
+) -> None:
+    """Rebuild a store whose file is closed, and whose lock the caller holds.
+
+    Raises:
+        StoreError: See `answer_failed_checkpoint`.
+    """
+    from tracehouse.warehouse.upkeep.rebuild import answer_failed_checkpoint  # slow import
+
+    answer_failed_checkpoint(store, progress)
+
+
+def _open_settled(store: Path, *, is_shared: bool) -> Writer:
+    """A writer of the store that is settled and up to date."""
+    writer = Writer(store, is_shared=is_shared)
+    try:
+        with errors_while_open(store, store / FILE_NAME):
+            writer.settle()
+            catch_up(writer.connection, store)
+        return writer
+    except BaseException:  # an interrupt, too, must not leave the file locked
+        writer.close()
+        raise
 
 
 def catch_up(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
@@ -103,7 +147,7 @@ def writing(
     """A function to call with the progress of the body, which writes the store.
 
     It checks that the store still exists, and calls `progress`. If `is_published`, it publishes
-    snapshots at intervals, and there is one more at the end.
+    snapshots at intervals.
 
     Raises:
         StoreError: The store was deleted or replaced, or its disk fails.
@@ -122,5 +166,3 @@ def writing(
         yield report
     writer.file.check()
     sync_names(store)
-    if publisher:
-        publish()

@@ -25,7 +25,7 @@ from tracehouse.warehouse.engine.migrations import migrate
 from tracehouse.warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER, make_file
 from tracehouse.warehouse.engine.store_lock import StoreLock
 from tracehouse.warehouse.engine.tables import VIEW_ROWS
-from tracehouse.warehouse.errors import StoreError, write_errors
+from tracehouse.warehouse.errors import FailedCheckpointError, StoreError, write_errors
 from tracehouse.warehouse.load.summary import IngestProgress
 
 _HISTORY = "schema_migrations"  # a table that is copied like the others
@@ -48,7 +48,8 @@ def compact_store(
     """Replace the DuckDB file of a store by a copy without free blocks, and merge small segments.
 
     A copy that is not smaller is discarded, unless free blocks may contain forgotten dumps. The
-    store must be closed, and migrated by opening it for writing before.
+    store must be closed, and migrated by opening it for writing before. If DuckDB's checkpoint
+    fails, the file is rebuilt from the archive, which leaves no free blocks either.
 
     Raises:
         StoreError: The copy differs, the disk is full, or the store cannot be written.
@@ -56,11 +57,17 @@ def compact_store(
     """
     lock = StoreLock.for_writing(path, is_shared=False, wait=wait)
     try:
+        old_bytes = (path / FILE_NAME).stat().st_size
         with translated_errors(path):
             merge_log(path / FILE_NAME)
             done = replace_file(path, path / FILE_NAME, progress)
             clear_compaction_request(path)
             return done
+    except FailedCheckpointError:
+        from tracehouse.warehouse.upkeep.rebuild import answer_failed_checkpoint  # imports this
+
+        answer_failed_checkpoint(path)
+        return CompactionResult(old_bytes, (path / FILE_NAME).stat().st_size, 0)
     finally:
         lock.release()
 

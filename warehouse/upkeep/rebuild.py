@@ -15,11 +15,18 @@ from tracehouse.warehouse.archive.rewriting import clear_leftovers
 from tracehouse.warehouse.archive.segments import Segment, check_segment
 from tracehouse.warehouse.engine.checksums import Checksum, table_checksums
 from tracehouse.warehouse.engine.connection import (
+    is_failed_checkpoint,
     merge_log,
     open_reader,
     open_writer,
     translated_errors,
     use_database,
+)
+from tracehouse.warehouse.engine.failed_checkpoints import (
+    FailedCheckpoints,
+    give_up_rebuild,
+    read_failures,
+    record_rebuild,
 )
 from tracehouse.warehouse.engine.failpoints import failpoint
 from tracehouse.warehouse.engine.log_sum import sum_of
@@ -27,13 +34,24 @@ from tracehouse.warehouse.engine.migrations import migrate, schema_version, supp
 from tracehouse.warehouse.engine.store_file import FILE_NAME, log_of, make_file
 from tracehouse.warehouse.engine.store_lock import StoreLock
 from tracehouse.warehouse.engine.view_rows import checkpoint
-from tracehouse.warehouse.errors import ArchiveError, StoreError, UnloadableDumpsError
+from tracehouse.warehouse.errors import (
+    ArchiveError,
+    DiskError,
+    FailedCheckpointError,
+    HopelessCheckpointError,
+    StoreError,
+    UnloadableDumpsError,
+    WarehouseError,
+)
 from tracehouse.warehouse.load.summary import IngestProgress
 from tracehouse.warehouse.upkeep.archived_dumps import find_archived_dumps
 from tracehouse.warehouse.upkeep.compact import clear_compaction_request
 from tracehouse.warehouse.upkeep.forget import erase_forgotten, is_unerased
 from tracehouse.warehouse.upkeep.replay import describe_lost, replay
 
+Progress = Callable[[IngestProgress], None]
+
+_NO_ARCHIVE = "has no archive to rebuild from: ingest its dumps again"
 _UNFILED = """
 SELECT count(*) FROM dumps
 WHERE sha256 NOT IN (SELECT sha256 FROM archived_files WHERE segment IN (SELECT unnest(?)))
@@ -91,9 +109,11 @@ def rebuild_store(
     *,
     is_forced: bool = False,
     wait: float = 0.0,
-    progress: Callable[[IngestProgress], None] | None = None,
+    progress: Progress | None = None,
 ) -> RebuildSummary:
     """Rebuild the store's DuckDB file next to the old one, and replace the old one.
+
+    If a checkpoint of the new file fails, it is built again, without the compression that failed.
 
     Args:
         path: The store's directory.
@@ -105,51 +125,111 @@ def rebuild_store(
         StoreError: The store has no archive, dumps would be lost, or the disk is full or fails.
         StoreLockedError: Another process has the store open.
         UnloadableDumpsError: The new file would have fewer dumps than the archive.
+        HopelessCheckpointError: Checkpoints of the new file fail each time.
+    """
+    if not Archive(path).segments():  # before a lock is made there
+        raise StoreError(str(path), _NO_ARCHIVE)
+    lock = StoreLock.for_writing(path, is_shared=False, wait=wait)
+    try:
+        return _rebuild_repeatedly(path, is_forced=is_forced, progress=progress)
+    finally:
+        lock.release()
+
+
+def answer_failed_checkpoint(path: Path, progress: Progress | None = None) -> None:
+    """Rebuild a store because a checkpoint failed.
+
+    The caller holds its lock, and has closed its file. If the rebuild is impossible, the next
+    writer tries a checkpoint again; after an error of the disk it rebuilds.
+
+    Raises:
+        HopelessCheckpointError: Checkpoints fail each time.
+        WarehouseError: As by `rebuild_store`.
+    """
+    failures = read_failures(path)
+    try:
+        if failures.is_hopeless:
+            raise HopelessCheckpointError(*_describe(path, failures))
+        _rebuild_repeatedly(path, is_forced=False, progress=progress)
+    except WarehouseError as error:
+        if not isinstance(error, DiskError):
+            give_up_rebuild(path)
+        raise
+
+
+def _rebuild_repeatedly(
+    path: Path, *, is_forced: bool, progress: Progress | None
+) -> RebuildSummary:
+    """Rebuild a store, and again without a compression whose blocks cannot be checkpointed.
+
+    Raises:
+        HopelessCheckpointError: Checkpoints fail each time.
+    """
+    while True:
+        before = read_failures(path).failure_count
+        try:
+            done = _rebuild(path, is_forced=is_forced, progress=progress)
+        except FailedCheckpointError as error:
+            failures = read_failures(path)
+            if failures.is_hopeless or failures.failure_count == before:  # it was not counted
+                raise HopelessCheckpointError(*_describe(path, failures)) from error
+        else:
+            record_rebuild(path)
+            return done
+
+
+def _describe(path: Path, failures: FailedCheckpoints) -> tuple[str, str, str]:
+    """The file, the version of DuckDB that cannot write it, and why."""
+    return str(path / FILE_NAME), failures.duckdb, failures.problem
+
+
+def _rebuild(path: Path, *, is_forced: bool, progress: Progress | None) -> RebuildSummary:
+    """Rebuild a store once.
+
+    Raises:
+        StoreError: As by `rebuild_store`.
+        UnloadableDumpsError: The new file would have fewer dumps than the archive.
     """
     archive = Archive(path)
     if not archive.segments():
-        raise StoreError(str(path), "has no archive to rebuild from: ingest its dumps again")
-    lock = StoreLock.for_writing(path, is_shared=False, wait=wait)
-    try:
-        good, damaged = _check_segments(archive)
-        clear_leftovers(archive)
-        old = _read_old(path, archive)
-        if old.n_unfiled and not is_forced:
-            raise StoreError(
-                str(path),
-                f"{old.n_unfiled:,} of its dumps are not in the archive, and would be lost"
-                f"{_blame(damaged)}: ingest their files again (they are added to the archive), or "
-                "run 'tracehouse rebuild --force'",
-            )
-        n_dumps: list[int] = []
-        tables: list[RebuiltTable] = []
-        kept: list[Path] = []
-        lost: list[str] = []
+        raise StoreError(str(path), _NO_ARCHIVE)
+    good, damaged = _check_segments(archive)
+    clear_leftovers(archive)
+    old = _read_old(path, archive)
+    if old.n_unfiled and not is_forced:
+        raise StoreError(
+            str(path),
+            f"{old.n_unfiled:,} of its dumps are not in the archive, and would be lost"
+            f"{_blame(damaged)}: ingest their files again (they are added to the archive), or "
+            "run 'tracehouse rebuild --force'",
+        )
+    n_dumps: list[int] = []
+    tables: list[RebuiltTable] = []
+    kept: list[Path] = []
+    lost: list[str] = []
 
-        def build(file: Path) -> None:
-            with open_writer(file) as connection:
-                use_database(connection)
-                migrate(connection)
-                refused: list[Refusal] = []
-                done = replay(connection, archive, good, lost=refused, progress=progress)
-                n_dumps.append(done.n_dumps)
-                found = _find_lost(connection, archive, refused)
-                if found and not (is_forced and _can_be_left_out(connection, found)):
-                    raise UnloadableDumpsError(str(path), [*found.values()])
-                lost.extend(found.values())
-                if is_unerased(connection):
-                    erase_forgotten(connection, path)
-                tables.extend(_compare(table_checksums(connection), old.checksums))
-                checkpoint(connection)
-            is_same = bool(old.checksums) and all(table.is_equal for table in tables)
-            kept.extend(_set_aside(path / FILE_NAME, is_kept=not is_same))
+    def build(file: Path) -> None:
+        with open_writer(file) as connection:
+            use_database(connection)
+            migrate(connection)
+            refused: list[Refusal] = []
+            done = replay(connection, archive, good, lost=refused, progress=progress)
+            n_dumps.append(done.n_dumps)
+            found = _find_lost(connection, archive, refused)
+            if found and not (is_forced and _can_be_left_out(connection, found)):
+                raise UnloadableDumpsError(str(path), [*found.values()])
+            lost.extend(found.values())
+            if is_unerased(connection):
+                erase_forgotten(connection, path)
+            tables.extend(_compare(table_checksums(connection), old.checksums))
+            checkpoint(connection)
+        is_same = bool(old.checksums) and all(table.is_equal for table in tables)
+        kept.extend(_set_aside(path / FILE_NAME, is_kept=not is_same))
 
-        with translated_errors(path):
-            is_shared = bool(path.stat().st_mode & 0o077)
-            make_file(path, build, is_shared=is_shared)
-            clear_compaction_request(path)
-    finally:
-        lock.release()
+    with translated_errors(path):
+        is_shared = bool(path.stat().st_mode & 0o077)
+        make_file(path, build, is_shared=is_shared)
+        clear_compaction_request(path)
     first = next(iter(kept), None)
     return RebuildSummary(
         n_dumps[0], tuple(tables), tuple(damaged), first, old.problem, tuple(lost)
@@ -235,13 +315,27 @@ def _compare(new: dict[str, Checksum], old: dict[str, Checksum]) -> list[Rebuilt
     ]
 
 
+def _can_merge_log(file: Path) -> bool:
+    """Whether the log is in the file now; not if a checkpoint of that file fails.
+
+    Raises:
+        duckdb.Error: The log or the file cannot be read or written.
+    """
+    try:
+        merge_log(file)
+    except duckdb.Error as error:
+        if is_failed_checkpoint(error):
+            return False
+        raise
+    return True
+
+
 def _set_aside(file: Path, *, is_kept: bool) -> list[Path]:
     """Remove the old file and its log, or rename them if they are to be kept.
 
     A kill at any moment never leaves the file in its place without its log.
     """
-    if not is_kept:
-        merge_log(file)
+    if not is_kept and _can_merge_log(file):
         return []
     stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
     kept = []

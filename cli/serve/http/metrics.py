@@ -26,6 +26,7 @@ from tracehouse.cli.serve.changes import Changes
 from tracehouse.cli.serve.http.endpoints import TEXT, Operation
 from tracehouse.cli.serve.http.line_queue import LineQueue
 from tracehouse.cli.serve.service import Service
+from tracehouse.warehouse.engine.failed_checkpoints import read_failures
 from tracehouse.warehouse.errors import QueryError, WarehouseError
 from tracehouse.warehouse.opening.snapshots import find_snapshots
 
@@ -92,11 +93,12 @@ class Metrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """The figures of the consumer, the sandbox, the disk, the snapshots and the logs."""
         consumer, killed = self._service.consumer, self._service.sandbox.killed
-        verifier = self._service.verifier
+        verifier, failures = self._service.verifier, read_failures(self._service.store)
         for name, text, count in (
             ("dumps_accepted", "Accepted dumps.", consumer.accepted),
             ("dumps_indexed", "Accepted dumps that were indexed.", consumer.indexed.total()),
             ("dumps_verified", "Dumps that were verified.", verifier.verified),
+            ("failed_checkpoints", "Checkpoints that failed, ever.", failures.failure_count),
             ("sql_killed", "SQL statements killed because they outran their deadline.", killed),
             (
                 "log_lines_dropped",
@@ -127,6 +129,16 @@ class Metrics(Collector):
             ("snapshot_age_seconds", "Age of the newest snapshot.", self._snapshot_age()),
             ("damaged_dumps", "Dumps whose rows are wrong.", self._damaged_dumps()),
             ("damaged_tables", "Tables with wrong shared rows.", len(verifier.damaged_tables)),
+            (
+                "failed_checkpoint_timestamp_seconds",
+                "When the last of them failed; 0 without any.",
+                failures.failed_at.timestamp() if failures.failed_at else 0,
+            ),
+            (
+                "compression_disabled",
+                "1 if DuckDB's file is written without bitpacking.",
+                bool(failures.disabled_compression),
+            ),
             ("consumer_failing", "1 if dumps cannot be indexed.", bool(consumer.problem)),
             ("audit_failing", "1 if the audit log cannot be written.", bool(problem)),
         ):
