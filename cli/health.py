@@ -1,4 +1,4 @@
-"""Versions of this installation, and whether a store can be used."""
+"""Versions of this installation, what confines its child processes, and whether a store works."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Finding(NamedTuple):
 
 
 def find_health(store: Path) -> Iterator[Finding]:
-    """Checks of required and optional packages, the temporary folder and the store."""
+    """Checks of packages, the temporary folder, the confinement of children and the store."""
     system = f"{sys.version.split()[0]} on {platform.system()} {platform.machine()}"
     yield Finding("python", "ok", system)
     for name in _NEEDED:
@@ -46,6 +46,7 @@ def find_health(store: Path) -> Iterator[Finding]:
         found = _version(name)
         yield Finding(name, "ok" if found else "missing", found or purpose)
     yield _temporary_folder()
+    yield from _confinement()
     yield _store(store)
 
 
@@ -65,6 +66,24 @@ def _temporary_folder() -> Finding:
         return Finding("temporary files", "wrong", str(error.strerror))
     free = room.f_bavail * room.f_frsize / 1e9
     return Finding("temporary files", "ok", f"{folder}, {free:,.1f} GB free")
+
+
+def _confinement() -> Iterator[Finding]:
+    """Each layer that confines processes that work for strangers, as such a process tells it."""
+    from tracehouse.warehouse.errors import StoreError
+    from tracehouse.warehouse.load.children import DecodingChild
+
+    try:
+        child = DecodingChild()
+        try:
+            layers = child.await_start()["layers"]
+        finally:
+            child.end()
+    except (StoreError, EOFError, OSError) as error:
+        yield Finding("confinement", "wrong", f"a decoding process does not start: {error}")
+        return
+    for name, is_active, detail in layers:
+        yield Finding(f"confinement: {name}", "ok" if is_active else "missing", detail)
 
 
 def _store(store: Path) -> Finding:

@@ -41,7 +41,7 @@ DASHBOARD = json.loads((GRAFANA / "dashboards" / "tracehouse.json").read_text())
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 EXPRESSIONS = [target["expr"] for panel in PANELS for target in panel["targets"]]
 OF_PROMETHEUS = {"up", "ALERTS"}
-WORDS = {"and", "or", "by", "on", "group_left"}
+WORDS = {"and", "or", "unless", "by", "on", "offset", "group_left"}
 
 needs_promtool = pytest.mark.skipif(
     shutil.which("promtool") is None, reason="promtool is missing: apt-get install prometheus"

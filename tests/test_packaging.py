@@ -78,6 +78,13 @@ def test_unit_gives_the_service_the_time_that_it_takes_to_start_and_end() -> Non
     assert int(backlog) == BACKLOG
 
 
+def test_unit_lets_processes_that_work_for_strangers_confine_themselves() -> None:
+    (allowed,) = re.findall(r"^SystemCallFilter=(.+)$", UNIT, re.MULTILINE)
+    calls = {"seccomp", "landlock_create_ruleset", "landlock_restrict_self"}
+    assert calls <= {*allowed.split()}
+    assert "SystemCallErrorNumber=EPERM" in UNIT.splitlines()
+
+
 def test_units_and_proxy_speak_of_the_same_address() -> None:
     (start,) = re.findall(r"^ExecStart=(.+)$", UNIT, re.MULTILINE)
     program, command = shlex.split(start)

@@ -1,4 +1,4 @@
-"""docs/reliability.md names a test for each fault that a store detects or repairs."""
+"""docs/reliability.md and docs/security.md name a test for each fault and for each threat."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import re
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from tests.support.documents import ROOT
 
-TEXT = (ROOT / "docs" / "reliability.md").read_text()
-ROWS = [
-    [cell.strip() for cell in line.strip("|").split(" | ")]
-    for line in TEXT.splitlines()
-    if line.startswith("| ") and not line.startswith("| fault ")
-]
+TEXTS = {name: (ROOT / "docs" / name).read_text() for name in ("reliability.md", "security.md")}
+
+
+def rows_of(text: str, title: str) -> list[list[str]]:
+    """The cells of all tables whose first column has this title."""
+    tables = [part for part in text.split("\n\n") if part.startswith(f"| {title} ")]
+    lines = (line for table in tables for line in table.splitlines()[2:])
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
 
 
 @cache
@@ -23,14 +27,24 @@ def names_in(path: Path) -> set[str]:
 
 
 def test_each_fault_has_a_test_or_is_out_of_scope() -> None:
-    assert len(ROWS) > 20
-    for row in ROWS:
+    rows = rows_of(TEXTS["reliability.md"], "fault")
+    assert len(rows) > 20
+    for row in rows:
         assert len(row) == 5, row[0]
         assert "::" in row[4] or "out of scope" in row[2], row[0]
 
 
-def test_the_tests_that_it_names_exist() -> None:
-    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", TEXT)
-    assert len(named) == TEXT.count("::")
+def test_each_threat_has_a_test() -> None:
+    rows = rows_of(TEXTS["security.md"], "threat")
+    assert len(rows) > 10
+    for row in rows:
+        assert len(row) == 5, row[0]
+        assert "::" in row[3], row[0]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_tests_that_it_names_exist(name: str) -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", TEXTS[name])
+    assert len(named) == TEXTS[name].count("::")
     missing = [f"{path}::{name}" for path, name in named if name not in names_in(ROOT / path)]
     assert missing == []

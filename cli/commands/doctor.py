@@ -1,4 +1,4 @@
-"""`tracehouse doctor`: versions, and whether the store can be used."""
+"""`tracehouse doctor`: versions, confinement, and whether the store can be used."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from tracehouse.cli.output.options import OutputOptions
 
 
 def doctor(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
-    """Check versions, optional packages and the store; changes nothing.
+    """Check versions, optional packages, confinement of child processes, and the store.
 
-    Each line's status is ok, missing (an optional package, or a store not yet created) or wrong.
+    Each line's status is ok, missing (an optional package, a layer that the system does not have,
+    or a store not yet created) or wrong. Nothing is changed.
     """
     from tracehouse.cli.health import find_health
 

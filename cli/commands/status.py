@@ -38,6 +38,8 @@ def status(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
         write_note(f"note: {UNCOMPACTED}")
     if row.get("damaged_dumps"):
         write_note("note: some dumps have wrong rows; 'tracehouse verify' names the remedy")
+    if row.get("drill_differences"):
+        write_note("note: the last rebuild drill found wrong rows; run 'tracehouse verify --drill'")
     if row["problem"]:
         place = service.url if service else store
         write_note(f"error: {place}: {row['problem']}")

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 _TEXTS = ("problem", "disabled_compression")
 _TRUTHS = ("is_locked", "is_uncompacted")
-_TIMES = ("counted_at", "failed_checkpoint_at", "rebuilt_at", "last_ingest_at")
+_TIMES = (
+    "counted_at", "failed_checkpoint_at", "rebuilt_at", "last_ingest_at", "drill_succeeded_at",
+)  # fmt: skip
 
 
 def status_table(status: StoreStatus) -> pa.Table:

@@ -1,13 +1,17 @@
-"""Verifies the store of a service, some dumps at a time, while no dumps wait to be indexed."""
+"""Verifies the store of a service while no dumps wait to be indexed: some dumps at a time, and a
+rebuild drill each night.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 
 from tracehouse.cli.output.streams import write_note
+from tracehouse.cli.serve.drills import NightlyDrill
 from tracehouse.cli.serve.settings import ServiceSettings
 from tracehouse.cli.upkeep.verify_task import describe
 from tracehouse.warehouse.consumer import Consumer
@@ -35,6 +39,7 @@ class Verifier:
         self._warehouse, self._store, self._consumer = warehouse, store, consumer
         self._seconds = settings.verify_seconds
         self._ending = threading.Event()
+        self._drill = NightlyDrill(store, self._publish, self._ending)
         self._turns = 0
         self.verified = 0
         self.damaged_tables: set[str] = set()
@@ -65,12 +70,20 @@ class Verifier:
             while not self._consumer.is_idle:
                 if self._ending.wait(_LOOK_SECONDS):
                     return
-            try:
-                verified = self._consumer.perform(self._verify_next, is_snapshot_needed=False)
-                self._note(verified.result())
-            except (WarehouseError, OSError) as error:
-                if not self._ending.is_set():
-                    write_note(f"{self._store}: dumps cannot be verified: {error}")
+            for work in (self._verify, self._drill.run_if_due):
+                try:
+                    work()
+                except (WarehouseError, OSError) as error:
+                    if not self._ending.is_set():
+                        write_note(f"{self._store}: dumps cannot be verified: {error}")
+
+    def _publish(self) -> Future[object]:
+        return self._consumer.perform(self._warehouse.snapshot, is_snapshot_needed=False)
+
+    def _verify(self) -> None:
+        """Verify the next dumps; a WarehouseError or OSError is passed on."""
+        verified = self._consumer.perform(self._verify_next, is_snapshot_needed=False)
+        self._note(verified.result())
 
     def _verify_next(self) -> Verification:
         start, self._turns = self._turns * _SHARE % 1, self._turns + 1

@@ -87,7 +87,21 @@ def _verify_lake(warehouse: Warehouse, lake: str) -> list[dict[str, object]]:
 
 def describe(done: Verification) -> Sequence[str]:
     """What was compared, and the command that mends the store, as sentences."""
-    notes = [f"verified {done.n_dumps:,} dumps, of which {done.n_decoded:,} were decoded again"]
-    if done.damages:
-        notes.append(f"{len(done.damages):,} disagree; to mend the store, run '{done.remedy}'")
-    return notes
+    return [
+        f"verified {done.n_dumps:,} dumps, of which {done.n_decoded:,} were decoded again",
+        *_describe_damages(done),
+    ]
+
+
+def describe_drill(done: Verification) -> Sequence[str]:
+    """What a drill compared, and the command that mends the store, as sentences."""
+    return [
+        f"rebuilt {done.n_decoded:,} dumps in a scratch store, and compared all their rows",
+        *_describe_damages(done),
+    ]
+
+
+def _describe_damages(done: Verification) -> Sequence[str]:
+    if not done.damages:
+        return []
+    return [f"{len(done.damages):,} disagree; to mend the store, run '{done.remedy}'"]

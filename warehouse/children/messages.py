@@ -1,7 +1,7 @@
-"""Messages between a process and its child: the length, JSON, and tables.
+"""Messages between a process and its child: the length, JSON, tables and open files.
 
 Tables are Arrow streams, one after the other, in a file in memory, which the receiver maps without
-a copy.
+a copy. Files are sent as descriptors, so a receiver that may open none can read these.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import os
 import socket
 import struct
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+MOST_FILES = 64  # of a message; the kernel passes 253 at once
 GONE = (EOFError, BrokenPipeError, ConnectionResetError)  # errors if the other process has ended
 
 _LENGTH = struct.Struct("<I")
@@ -28,20 +29,26 @@ _NO_TABLES: Tables = {}
 
 
 class Reply(NamedTuple):
-    """A message and its tables, in either direction."""
+    """A message with its tables and the content of its files, in either direction."""
 
     message: Message
     tables: Tables
+    files: Sequence[memoryview] = ()
 
 
-def send(channel: socket.socket, message: Message, tables: Tables = _NO_TABLES) -> None:
-    """Send a message with tables; an OSError is passed on."""
-    file = _write_tables(tables) if tables else None
+def send(
+    channel: socket.socket,
+    message: Message,
+    tables: Tables = _NO_TABLES,
+    files: Sequence[int] = (),
+) -> None:
+    """Send a message with tables and open files, which stay open; an OSError is passed on."""
+    own = [_write_tables(tables)] if tables else []
     data = json.dumps({**message, "tables": list(tables)}).encode()
     try:
-        socket.send_fds(channel, [_LENGTH.pack(len(data))], [] if file is None else [file])
+        socket.send_fds(channel, [_LENGTH.pack(len(data))], [*own, *files])
     finally:
-        if file is not None:
+        for file in own:
             os.close(file)
     channel.sendall(data)
 
@@ -52,11 +59,13 @@ def receive(channel: socket.socket) -> Reply:
     Raises:
         EOFError: The other process has ended.
     """
-    head, files, _, _ = socket.recv_fds(channel, _LENGTH.size, 1)
+    head, files, _, _ = socket.recv_fds(channel, _LENGTH.size, 1 + MOST_FILES)
     try:
         head += receive_bytes(channel, _LENGTH.size - len(head))
         message = json.loads(receive_bytes(channel, *_LENGTH.unpack(head)))
-        return Reply(message, _read_tables(files[0], message["tables"]) if files else {})
+        own = 1 if message["tables"] else 0
+        tables = _read_tables(files[0], message["tables"]) if own else {}
+        return Reply(message, tables, [_map(file) for file in files[own:]])
     finally:
         for file in files:
             os.close(file)
@@ -96,8 +105,14 @@ def _write_tables(tables: Tables) -> int:
     return file
 
 
+def _map(file: int) -> memoryview:
+    if not os.fstat(file).st_size:
+        return memoryview(b"")
+    return memoryview(mmap.mmap(file, 0, access=mmap.ACCESS_READ))
+
+
 def _read_tables(file: int, names: list[str]) -> Tables:
-    reader = pa.BufferReader(pa.py_buffer(mmap.mmap(file, 0, access=mmap.ACCESS_READ)))
+    reader = pa.BufferReader(pa.py_buffer(_map(file)))
     return {name: pa.ipc.open_stream(reader).read_all() for name in names}
 
 

@@ -13,8 +13,12 @@ from tracehouse.warehouse.children.messages import Message, receive
 
 _START_SECONDS = 120.0
 _PROGRAM = "import sys; from {0} import serve; serve(int(sys.argv[1]), *sys.argv[2:])"
-# Further threads would only consume memory.
-_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+# Further threads would only consume memory, and Landlock would not confine them.
+_ONE_THREAD = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
 
 
 class ChildProcess:

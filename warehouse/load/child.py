@@ -1,13 +1,14 @@
 """The decoding child: a process that decodes untrusted dumps, which may crash it.
 
-The child reads the files itself and replies with tables. The kernel kills it when its owner, the
-process that it works for, has ended.
+The child maps files that its owner, the process that it works for, has opened, and replies with
+tables. It opens none itself: before its first request it loads all that it will need, and confines
+itself (`warehouse/children/confinement.py`). The kernel kills it when its owner has ended.
 """
 
 from __future__ import annotations
 
+import codecs
 import gc
-import mmap
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -17,8 +18,11 @@ import pyarrow as pa
 from tracehouse.ingest.debug_buffer import build_tensors
 from tracehouse.ingest.decode import DecodedBatch, stream_dump
 from tracehouse.ingest.errors import DumpError, EtRecordError, ManifestError
+from tracehouse.ingest.etrecord.record import decode_etrecord
+from tracehouse.ingest.etrecord.tables import build_etrecord_tables, etrecord_id
 from tracehouse.ingest.manifest.sidecars import Sidecar, parse_sidecar
 from tracehouse.ingest.schemas.dumps import DELEGATE_METADATA
+from tracehouse.warehouse.children.confinement import confine
 from tracehouse.warehouse.children.limits import (
     count_data,
     disable_core_dumps,
@@ -29,10 +33,16 @@ from tracehouse.warehouse.children.limits import (
 from tracehouse.warehouse.children.messages import GONE, Reply, Tables, requests, send
 from tracehouse.warehouse.errors import explain_failure
 from tracehouse.warehouse.load.content import decode_content
+from tracehouse.warehouse.load.control import control_dump
+from tracehouse.warehouse.load.delegate_metadata import load_parsers
 from tracehouse.warehouse.load.isolate import describe_failure
+from tracehouse.warehouse.load.logged_data import parse_metadata
 from tracehouse.warehouse.load.messages import FILES, pack_content, pack_decoded
+from tracehouse.warehouse.programs.event_origins import trace_program
 
 _PARSED = DELEGATE_METADATA.field("parsed")
+# Of names and texts in zips, pickles and sidecars; Python loads each when it is first used.
+_ENCODINGS = ("ascii", "latin-1", "cp437", "utf-16", "utf-32", "raw-unicode-escape")
 
 
 def serve(channel: int) -> None:
@@ -40,16 +50,27 @@ def serve(channel: int) -> None:
     tie_to_owner()
     disable_core_dumps()
     lower_priority()  # do not compete with the owner's committing threads
+    _load_everything()
     gc.freeze()
     child = _Child()
+    layers = confine()
     with socket.socket(fileno=channel) as owner:
         with suppress(*GONE):
-            send(owner, {})
+            send(owner, {"layers": layers})
         for request in requests(owner):
             answer = child.answer(request)
             with suppress(*GONE):
-                send(owner, *answer)
+                send(owner, answer.message, answer.tables)
             del request, answer  # their files in memory
+
+
+def _load_everything() -> None:
+    """Load what decoding loads at its first use, which may open no file later."""
+    for name in _ENCODINGS:
+        codecs.lookup(name)
+    load_parsers()
+    pack_content(decode_content([memoryview(control_dump().data)]))
+    pa.table({"is_wanted": [True]}).filter(pa.array([True]))  # loads pyarrow.compute
 
 
 class _Child:
@@ -81,10 +102,8 @@ class _Child:
             return _say(refused=(type(error).__name__, error.source, error.problem))
         except MemoryError:
             return _say(is_too_much=True)
-        except OSError as error:
-            return _say(unreadable=(str(error.filename), explain_failure(error)))
-        except ImportError as error:  # the installation is incomplete, whatever the files are
-            return _say(broken=str(error))
+        except (ImportError, OSError) as error:
+            return _explain_lack(error)
         except Exception as error:  # whatever it is, only these files can be the cause here
             return _say(failure=describe_failure(error))
 
@@ -95,9 +114,6 @@ class _Child:
         return _say()
 
     def _trace(self, request: Reply) -> Reply:
-        from tracehouse.ingest.etrecord.record import decode_etrecord
-        from tracehouse.warehouse.programs.event_origins import trace_program
-
         (data,) = _read_files(request)
         record = decode_etrecord(data, request.message["name"])
         record = record.of_method(request.message["method"])
@@ -112,6 +128,16 @@ def _say(**message: object) -> Reply:
     return Reply(message, {})
 
 
+def _explain_lack(error: ImportError | OSError) -> Reply:
+    """A message about what the system or the installation lacks, whatever the files are.
+
+    A permission is another matter: the files make the child open what the confinement forbids.
+    """
+    if isinstance(error, PermissionError):
+        return _say(failure=describe_failure(error))
+    return _say(broken=explain_failure(error) if isinstance(error, OSError) else str(error))
+
+
 def _decode(request: Reply) -> Reply:
     content = decode_content(_read_files(request))
     decoded = _parsed(content.decoded, request.message["backends"])
@@ -122,8 +148,6 @@ def _parsed(decoded: DecodedBatch, backends: Sequence[str | None]) -> DecodedBat
     """The batch with delegate metadata as JSON, converted by the backend's parser, if any."""
     rows = decoded.tables["delegate_metadata"]
     if rows.num_rows:
-        from tracehouse.warehouse.load.logged_data import parse_metadata  # slow import
-
         rows = parse_metadata(rows, backends.__getitem__)
     else:
         rows = rows.append_column(_PARSED, pa.nulls(0, _PARSED.type))
@@ -132,9 +156,6 @@ def _parsed(decoded: DecodedBatch, backends: Sequence[str | None]) -> DecodedBat
 
 def _read_program(request: Reply) -> Reply:
     """The tables of an ETRecord."""
-    from tracehouse.ingest.etrecord.record import decode_etrecord
-    from tracehouse.ingest.etrecord.tables import build_etrecord_tables, etrecord_id
-
     (data,) = _read_files(request)
     record = decode_etrecord(data, request.message["name"]).of_method(request.message["method"])
     facts = {"id": etrecord_id(record), "sha256": record.sha256}
@@ -162,16 +183,11 @@ def _parse_sidecar(request: Reply) -> Reply:
 
 
 def _read_files(request: Reply) -> list[memoryview]:
-    """The files of a request: parts of files as maps, and files whose bytes came along."""
-    maps: dict[str, memoryview] = {}
-    places: list[tuple[str, int, int] | None] = request.message["files"]
-    for name in {place[0] for place in places if place and place[2]}:
-        with open(name, "rb") as file:
-            maps[name] = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    """The files of a request: parts of open files, and files whose bytes came along."""
+    places: list[tuple[int, int, int] | None] = request.message["files"]
     sent = request.tables[FILES]["data"] if FILES in request.tables else ()
     rest = (memoryview(value.as_buffer()) for value in sent)
-    nothing = memoryview(b"")
     return [
-        next(rest) if place is None else maps.get(place[0], nothing)[place[1] : sum(place[1:])]
+        next(rest) if place is None else request.files[place[0]][place[1] : sum(place[1:])]
         for place in places
     ]

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 
@@ -19,9 +20,17 @@ from tracehouse.ingest.decode import DecodedBatch
 from tracehouse.ingest.dump import Bytes, Companion
 from tracehouse.ingest.errors import DumpError, EtRecordError, ManifestError
 from tracehouse.ingest.manifest.sidecars import MAX_SIDECAR_BYTES, Fields, Sidecar, parse_sidecar
-from tracehouse.warehouse.children.messages import GONE, Message, Reply, Tables, receive, send
+from tracehouse.warehouse.children.messages import (
+    GONE,
+    MOST_FILES,
+    Message,
+    Reply,
+    Tables,
+    receive,
+    send,
+)
 from tracehouse.warehouse.children.process import ChildProcess
-from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.errors import StoreError, explain_failure
 from tracehouse.warehouse.load.content import Content
 from tracehouse.warehouse.load.isolate import ChildError
 from tracehouse.warehouse.load.messages import pack_files, unpack_content, unpack_decoded
@@ -30,7 +39,7 @@ from tracehouse.warehouse.programs.reader import Program
 
 # Bytes of a file, which do not change while they are decoded: path, offset and size.
 Place = tuple[Path, int, int]
-File = Place | Bytes  # read by the child, or sent to it
+File = Place | Bytes  # opened for the child, or sent to it
 
 MOST_BYTES = 2 << 30  # of memory
 BYTES_PER_BYTE = 8  # of memory, in addition, per byte to decode
@@ -82,7 +91,7 @@ class DecodingChild(ChildProcess):
 
         Raises:
             ChildError: The child took too much memory or time, or died.
-            StoreError: The child does not start.
+            StoreError: The child does not start, or a file cannot be read.
         """
         try:
             self.await_start()
@@ -91,12 +100,14 @@ class DecodingChild(ChildProcess):
         byte_count = sum(map(_count_bytes, files)) + sum(one.nbytes for one in tables.values())
         most_bytes = MOST_BYTES + BYTES_PER_BYTE * byte_count if is_limited else 0
         seconds = MOST_SECONDS + SECONDS_PER_BYTE * byte_count if is_limited else None
-        places = [_absolute(file) if isinstance(file, tuple) else None for file in files]
-        request: Message = {"task": task, "files": places, "most_bytes": most_bytes, **more}
-        sent = pack_files([file for file in files if not isinstance(file, tuple)])
         self.channel.settimeout(seconds)
         try:
-            send(self.channel, request, {**tables, **sent})
+            with _opened(files) as opened:
+                request: Message = {
+                    "task": task, "files": opened.places, "most_bytes": most_bytes, **more,
+                }  # fmt: skip
+                sent = pack_files(opened.sent)
+                send(self.channel, request, {**tables, **sent}, opened.descriptors)
             reply = receive(self.channel)
         except TimeoutError as error:
             raise ChildError(f"took more than {seconds or 0:,.0f} s to decode; {remedy}") from error
@@ -112,9 +123,56 @@ def _count_bytes(file: File) -> int:
     return file[2] if isinstance(file, tuple) else len(file)
 
 
-def _absolute(place: Place) -> tuple[str, int, int]:
-    path, offset, count = place
-    return str(path.absolute()), offset, count
+class _OpenFiles(NamedTuple):
+    """Files of a request: where each one is, if in an open file, and the bytes of the others."""
+
+    places: list[tuple[int, int, int] | None]  # number of a descriptor, offset and size
+    descriptors: list[int]
+    sent: list[Bytes]
+
+
+@contextmanager
+def _opened(files: Sequence[File]) -> Iterator[_OpenFiles]:
+    """Files, opened for the body, since a child may open none.
+
+    Raises:
+        StoreError: A file cannot be read.
+    """
+    paths = dict.fromkeys(file[0] for file in files if isinstance(file, tuple) and file[2])
+    numbers = {path: number for number, path in enumerate(islice(paths, MOST_FILES))}
+    with ExitStack() as stack:
+        opened = [stack.enter_context(_open(path)).fileno() for path in numbers]
+        found = _OpenFiles([], opened, [])
+        for file in files:
+            if isinstance(file, tuple) and file[2] and file[0] in numbers:
+                path, offset, count = file
+                found.places.append((numbers[path], offset, count))
+            else:
+                found.places.append(None)
+                found.sent.append(_read(*file) if isinstance(file, tuple) else file)
+        yield found
+
+
+def _read(path: Path, offset: int, count: int) -> bytes:
+    """A part of a file."""
+    if not count:
+        return b""
+    with _open(path) as file:
+        file.seek(offset)
+        return file.read(count)
+
+
+def _open(path: Path) -> BinaryIO:
+    """An open file.
+
+    Raises:
+        StoreError: It cannot be opened.
+    """
+    try:
+        return path.open("rb")
+    except OSError as error:
+        problem = f"cannot be read: {explain_failure(error)}; the dumps in it are safe"
+        raise StoreError(str(path), problem) from error
 
 
 def _explain_start(why: str) -> str:
@@ -284,7 +342,7 @@ def _check(reply: Reply) -> None:
         DumpError: A dump is malformed.
         EtRecordError: An ETRecord is malformed.
         ManifestError: A sidecar is malformed.
-        StoreError: A file cannot be read, or the installation is incomplete.
+        StoreError: The installation or the system lacks something.
     """
     match reply.message:
         case {"broken": str(why)}:
@@ -295,5 +353,3 @@ def _check(reply: Reply) -> None:
             raise DumpError(source, reason=reason, byte_offset=byte_offset, detail=detail)
         case {"refused": (str(name), source, problem)}:
             raise _REFUSALS[name](source, problem)
-        case {"unreadable": (path, problem)}:
-            raise StoreError(path, f"cannot be read: {problem}; the dumps in it are safe")

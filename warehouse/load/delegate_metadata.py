@@ -8,7 +8,8 @@ A package can bring a parser for its backend as an entry point of the group
 
 The parser is called as the Inspector calls its `delegate_metadata_parser`: with the metadata of all
 samples of one event, a list of bytes (b"" where a sample has none), and returns a list of values or
-one dictionary.
+one dictionary. Dumps from others are decoded in a confined process, where a parser may read files
+and import modules only while it is loaded, and may start no process.
 
 On RISC-V, XNNPACK's profiler writes the name of the microkernel, a zero byte and the microseconds
 that it took; this becomes an object with `microkernel` and `microkernel_us`.
@@ -42,6 +43,7 @@ _MICROKERNEL = re.compile(rb"(xnn_\w{1,200})\0(\d{0,18})")
 _PARSER_FAULTS = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
     struct.error,
+    PermissionError,  # it opens a file or starts a process, in a process that may not
 )  # fmt: skip
 
 
@@ -70,20 +72,32 @@ def metadata_json(raw: bytes, backend: str | None) -> str | None:
     return None if is_unknown else json.dumps(value, ensure_ascii=False)
 
 
-@cache
 def find_parser(backend: str) -> Parser | None:
     """The parser of an installed package for a backend; None if no package has one.
 
     Raises:
         QueryError: The parser cannot be loaded.
     """
+    found = _load_parser(backend)
+    if isinstance(found, str):
+        raise QueryError(found)
+    return found
+
+
+def load_parsers() -> None:
+    """Load all parsers of installed packages, for a process that can load none later."""
+    for backend in entry_points(group=GROUP).names:
+        _load_parser(backend)
+
+
+@cache
+def _load_parser(backend: str) -> Parser | str | None:
+    """The parser for a backend, or why it cannot be loaded; None if no package has one."""
     for point in entry_points(group=GROUP, name=backend):
         try:
             parser: Parser = point.load()
-        except (ImportError, AttributeError) as error:
-            raise QueryError(
-                f"entry point {GROUP}: '{backend} = {point.value}' cannot be loaded: {error}"
-            ) from error
+        except Exception as error:  # whatever a package does when it is imported
+            return f"entry point {GROUP}: '{backend} = {point.value}' cannot be loaded: {error}"
         return parser
     return None
 

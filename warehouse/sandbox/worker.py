@@ -3,7 +3,8 @@
 It starts without a snapshot, so that it can be started before there is a statement for it.
 
 The kernel enforces the same restrictions as DuckDB's settings: once the snapshot is open, the
-process can neither open nor write files, and gets no more memory than its limit.
+process can neither open nor write files, make sockets or start processes, and gets no more memory
+than its limit.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from tracehouse.warehouse.catalogue.views import load_views
+from tracehouse.warehouse.children.confinement import confine
 from tracehouse.warehouse.children.limits import (
     count_data,
     disable_core_dumps,
@@ -54,13 +56,13 @@ def serve(channel: int, bounds: str) -> None:
     load_modules()
     with socket.socket(fileno=channel) as owner, suppress(*GONE):
         send(owner, {})
-        place, _ = receive(owner)
+        place = receive(owner).message
         paths = Path(place["store"]), Path(place["snapshot"])
         reader = _SnapshotReader(*paths, Bounds(*json.loads(bounds)))
         send(owner, reader.prepare())
         os.nice(_NICENESS)
-        for message, _ in requests(owner):
-            answer = reader.answer(message["text"], message["params"])
+        for request in requests(owner):
+            answer = reader.answer(request.message["text"], request.message["params"])
             data = answer.pop("data", b"")
             with suppress(*GONE):
                 send(owner, {**answer, "byte_count": len(data)})
@@ -82,6 +84,7 @@ class _SnapshotReader:
             limits={
                 "memory_limit": f"{int(bounds.memory_bytes * _OWN_SHARE)}B",
                 "threads": 1,
+                "async_threads": 0,  # Landlock would not confine them
                 "max_execution_time": int(bounds.seconds * 1000),
             },
         )
@@ -150,11 +153,12 @@ def _problem(text: str) -> dict[str, Any]:
 
 
 def _lock_down(memory_bytes: int) -> None:
-    """Forbid this process to open or write files, and to allocate more memory."""
+    """Forbid this process all but to compute, and to allocate more memory."""
     own_bytes = count_data()
-    if own_bytes is not None:
-        limit_data(own_bytes + memory_bytes)
     lowest = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     os.close(lowest)
+    confine()
+    if own_bytes is not None:
+        limit_data(own_bytes + memory_bytes)
     resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, lowest))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))

@@ -193,7 +193,7 @@ class _Worker:
         channel.settimeout(self._bounds.seconds + GRACE)
         try:
             send(channel, {"text": text, "params": params})
-            message, _ = receive(channel)
+            message = receive(channel).message
             data = receive_bytes(channel, message["byte_count"])
         except TimeoutError as error:
             self.is_overdue = True
@@ -226,7 +226,7 @@ class _Worker:
             self._child.await_start()
             channel = self._child.channel
             send(channel, dict(zip(("store", "snapshot"), map(str, files), strict=True)))
-            message, _ = receive(channel)
+            message = receive(channel).message
         except (EOFError, OSError) as error:
             raise StoreError(sys.executable, _explain_start(f"it {self._child.end()}")) from error
         self._check(message)

@@ -32,7 +32,7 @@ from tracehouse.warehouse.upkeep.archived_dumps import (
 from tracehouse.warehouse.upkeep.retain import drop_events
 
 # Tables whose rows dumps share, each with the column that chooses the rows to compare.
-_SHARED = {
+SHARED = {
     "devices": "device_id",
     "models": "model_id",
     "builds": "build_id",
@@ -46,7 +46,7 @@ _SHARED = {
     "event_origins": "etrecord_id",
     "event_modules": "etrecord_id",
 }
-_OWN_COLUMNS = {"builds": ["build_id", "name"]}  # the others are gathered from all dumps
+OWN_COLUMNS = {"builds": ["build_id", "name"]}  # the others are gathered from all dumps
 
 
 class ArchiveDecoder:
@@ -83,7 +83,7 @@ class ArchiveDecoder:
         ):
             reader = ArchiveReader(cursor, self._archive, self._decoder)
             entries = read_archived(archived.values())
-            planned = _batches(reader, entries)
+            planned = plan_batches(reader, entries)
             for group in decoded_groups(pool, planned, workers, self._decoder):
                 found.append(self._load(group, archived))
                 done += sum(len(batch.dumps) for batch in group)
@@ -102,8 +102,8 @@ class ArchiveDecoder:
             if entries := [entry for entry in dropped if entry]:
                 store_views(memory)
                 drop_events(memory, entries)
-            for table, key in _SHARED.items():
-                columns = _OWN_COLUMNS.get(table, STORED[table].names)
+            for table, key in SHARED.items():
+                columns = OWN_COLUMNS.get(table, STORED[table].names)
                 rows = memory.sql(f"SELECT {', '.join(columns)} FROM {table}").to_arrow_table()  # noqa: S608
                 if rows.num_rows and self._lacks(table, key, rows):
                     self.wrong_tables.add(table)
@@ -122,7 +122,8 @@ class ArchiveDecoder:
         return bool(count)
 
 
-def _batches(reader: ArchiveReader, entries: Iterable[Entry]) -> Iterator[Batch]:
+def plan_batches(reader: ArchiveReader, entries: Iterable[Entry]) -> Iterator[Batch]:
+    """Dumps of the archive in batches of bounded size, which are not decoded yet."""
     for some in batches(entries, lambda entry: len(entry.data), BATCH_BYTES, BATCH_FILES):
         batch = Batch()
         batch.dumps = [reader.new_dump(entry, batch) for entry in some]

@@ -46,18 +46,26 @@ class ArchivedDump(NamedTuple):
         return self._replace(dump=changed)
 
 
-def find_archived_dumps(archive: Archive, hashes: Collection[str]) -> dict[str, ArchivedDump]:
-    """The archived ones among some dumps, without their bytes."""
+def find_archived_dumps(
+    archive: Archive, hashes: Collection[str], *, indexed: Collection[int] | None = None
+) -> dict[str, ArchivedDump]:
+    """The archived ones among some dumps, without their bytes.
+
+    With `indexed`, the numbers of segments that a snapshot has, later changes of dumps do not
+    count, except that they were forgotten.
+    """
     found: dict[str, ArchivedDump] = {}
     for segment in archive.segments():
-        for _, entry in read_entries(segment, with_data=False):
+        for number, entry in read_entries(segment, with_data=False):
             sha256 = entry.sha256 or ""
             if sha256 not in hashes:
                 continue
-            if entry.kind == DUMP:
-                found[sha256] = ArchivedDump(segment, entry)
-            elif entry.kind == FORGOTTEN:
+            if entry.kind == FORGOTTEN:
                 found.pop(sha256, None)
+            elif indexed is not None and number not in indexed:
+                continue
+            elif entry.kind == DUMP:
+                found[sha256] = ArchivedDump(segment, entry)
             elif sha256 in found:
                 found[sha256] = found[sha256].changed_by(entry)
     return found

@@ -29,6 +29,7 @@ from tracehouse.cli.serve.service import Service
 from tracehouse.warehouse.engine.failed_checkpoints import read_failures
 from tracehouse.warehouse.errors import QueryError, WarehouseError
 from tracehouse.warehouse.opening.snapshots import find_snapshots
+from tracehouse.warehouse.upkeep.drill_record import read_record
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the number of series
 
@@ -143,6 +144,25 @@ class Metrics(Collector):
             ("audit_failing", "1 if the audit log cannot be written.", bool(problem)),
         ):
             yield GaugeMetricFamily(f"tracehouse_{name}", text, value=float(value))
+        yield from self._drill()
+
+    def _drill(self) -> Iterator[Metric]:
+        """The last rebuild drill; all zero before the first one."""
+        last = read_record(self._service.store)
+        for name, text, value in (
+            (
+                "success_timestamp_seconds",
+                "When a rebuild drill last found no difference; 0 if none did.",
+                last.succeeded_at if last else 0,
+            ),
+            ("dumps", "Dumps that the last drill compared.", last.dump_count if last else 0),
+            (
+                "differences",
+                "Dumps and shared tables that differed in the last drill.",
+                last.difference_count if last else 0,
+            ),
+        ):
+            yield GaugeMetricFamily(f"tracehouse_drill_{name}", text, value=float(value))
 
     def _free_bytes(self) -> float:
         try:

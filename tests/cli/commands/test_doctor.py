@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.command import ROOT, Run
 from tracehouse import Warehouse
+from tracehouse.warehouse.children import process
+from tracehouse.warehouse.load.children import DecodingChild
 
 
 def findings(run: Run, store: Path) -> dict[str, dict[str, str]]:
@@ -70,3 +72,24 @@ def test_a_store_that_cannot_be_opened_is_told_with_the_reason(run: Run, tmp_pat
     assert (busy["status"], "locked by" in busy["detail"]) == ("wrong", True)
     (tmp_path / "empty").mkdir()
     assert "no store here" in findings(run, tmp_path / "empty")["store"]["detail"]
+
+
+def test_every_layer_of_confinement_is_told(run: Run, tmp_path: Path) -> None:
+    child = DecodingChild()
+    try:
+        layers = child.await_start()["layers"]
+    finally:
+        child.end()
+    found = findings(run, tmp_path / "none")
+    for name, is_active, detail in layers:
+        row = found[f"confinement: {name}"]
+        assert (row["status"], row["detail"]) == ("ok" if is_active else "missing", detail)
+    assert [name for name, _, _ in layers] == ["landlock", "seccomp"]
+
+
+def test_a_decoding_process_that_does_not_start_is_told(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_PROGRAM", "raise SystemExit(7)")
+    found = findings(run, tmp_path / "none")["confinement"]
+    assert (found["status"], "does not start" in found["detail"]) == ("wrong", True)

@@ -17,7 +17,7 @@ from tracehouse import Warehouse
 from tracehouse.warehouse.engine.connection import open_reader, use_database
 from tracehouse.warehouse.engine.migrations import FIRST_SCHEMA, store_in_memory
 from tracehouse.warehouse.engine.store_file import FILE_NAME
-from tracehouse.warehouse.engine.tables import TABLES
+from tracehouse.warehouse.engine.tables import TABLES, VIEW_ROWS
 from tracehouse.warehouse.opening.snapshots import find_snapshots
 from tracehouse.warehouse.upkeep.compact import compact_store, request_compaction
 from tracehouse.warehouse.upkeep.rebuild import rebuild_store
@@ -63,8 +63,8 @@ def test_a_new_store_has_none(tmp_path: Path) -> None:
 
 def test_a_migrated_store_has_none(store: Path) -> None:
     with duckdb.connect(str(store / FILE_NAME)) as connection:
-        connection.execute("DROP TABLE dump_digests")
-        connection.execute("DROP TABLE build_order")
+        for table in ("dump_digests", "build_order", *VIEW_ROWS):
+            connection.execute(f"DROP TABLE {table}")
         connection.execute("UPDATE schema_migrations SET number = ?", [FIRST_SCHEMA])
     Warehouse.open(store).close()
     with Warehouse.open(store, read_only=True) as warehouse:

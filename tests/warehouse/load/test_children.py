@@ -30,9 +30,10 @@ from tracehouse.ingest.etrecord import record as etrecord_record
 from tracehouse.ingest.manifest.models import Manifest
 from tracehouse.ingest.manifest.sidecars import Sidecar
 from tracehouse.warehouse.archive.archive import Archive
-from tracehouse.warehouse.children import process
+from tracehouse.warehouse.children import messages, process
 from tracehouse.warehouse.errors import StoreError
 from tracehouse.warehouse.load import children, pipeline
+from tracehouse.warehouse.load.isolate import ChildError
 from tracehouse.warehouse.load.new_dump import NewDump
 from tracehouse.warehouse.programs import reader as program_reader
 from tracehouse.warehouse.programs.reader import read_program
@@ -43,13 +44,13 @@ BAD_SHA256 = hashlib.sha256(tiny_dump(BAD)).hexdigest()
 # What a child runs at its start: it goes wrong where it meets certain bytes.
 FAULTY = """
 import os, signal, time
-from tracehouse.ingest.etrecord import record
 from tracehouse.warehouse.load import child
 from tracehouse.warehouse.load import content
 
+log = open({log!r}, "a")  # a child can open no file once it works
+
 def fail():
-    with open({log!r}, "a") as log:
-        log.write(f"{{os.getpid()}}\\n")
+    print(os.getpid(), file=log, flush=True)
     {fault}
 
 def failing(called):
@@ -63,7 +64,7 @@ def failing(called):
 content.decode_dumps = failing(content.decode_dumps)
 child.stream_dump = failing(child.stream_dump)
 child.build_tensors = failing(child.build_tensors)
-record.decode_etrecord = failing(record.decode_etrecord)
+child.decode_etrecord = failing(child.decode_etrecord)
 """
 KILL = "os.kill(os.getpid(), signal.SIGKILL)"
 EAT = "import numpy; held = [numpy.empty(1 << 28, 'u1') for _ in range(1 << 10)]"
@@ -420,6 +421,99 @@ def test_a_file_that_a_child_cannot_read_is_not_the_fault_of_a_dump(tmp_path: Pa
         decoder = children.ChildDecoder(decoding, {"1": (tmp_path / "gone.log", 0, 10)})
         with pytest.raises(StoreError, match=r"gone\.log: cannot be read: No such file"):
             decoder.decode([dump])
+    finally:
+        decoding.close()
+
+
+@pytest.mark.parametrize(
+    ("number", "told"), [("EMFILE", "Too many open files"), ("ENOMEM", "Cannot allocate memory")]
+)
+def test_a_child_that_lacks_something_of_the_system_refuses_no_dump(
+    store: Path, broken_child: Break, number: str, told: str
+) -> None:
+    broken_child(f"import errno; raise OSError(errno.{number}, os.strerror(errno.{number}))")
+    hand_over(store, *map(tiny_incoming, range(8)))
+    with Warehouse.open(store) as warehouse:
+        with pytest.raises(StoreError, match=told):
+            warehouse.drain()
+        assert not warehouse.sql("SELECT reason FROM ingest_errors").num_rows
+    assert names_in_inbox(store)
+
+
+def test_a_dump_that_makes_a_child_open_a_file_costs_only_itself(
+    store: Path, broken_child: Break
+) -> None:
+    broken_child("raise PermissionError(1, 'Operation not permitted', '/etc/passwd')")
+    hand_over(store, *map(tiny_incoming, range(8)))
+    with Warehouse.open(store) as warehouse:
+        summary = warehouse.drain()
+    assert (summary.n_dumps, [one.sha256 for one in summary.refused]) == (7, [BAD_SHA256])
+    assert summary.refused[0].detail.startswith("PermissionError: ")
+
+
+def test_more_files_than_a_message_takes_are_decoded_together(tmp_path: Path) -> None:
+    count = messages.MOST_FILES + 6
+    dumps, places = [], {}
+    for number in range(count):
+        data = tiny_dump(number)
+        sha256 = hashlib.sha256(data).hexdigest()
+        file = write(tmp_path / f"{number}.log", b"before" + data + b"after")
+        places[sha256] = (file, len(b"before"), len(data))
+        dumps.append(NewDump(f"{number}", sha256, STATED, data=data))
+    decoding = children.DecodingChildren()
+    try:
+        content = children.ChildDecoder(decoding, places).decode(dumps)
+    finally:
+        decoding.close()
+    assert content.decoded.tables["events"].num_rows == sum(map(tiny_dump_events, range(count)))
+    assert content.decoded.errors.num_rows == 0
+
+
+def test_a_file_that_was_emptied_meanwhile_is_a_fault_of_no_child(tmp_path: Path) -> None:
+    decoding = children.DecodingChildren()
+    dump = NewDump("1.etdp", "1", STATED, data=b"")
+    decoder = children.ChildDecoder(decoding, {"1": (write(tmp_path / "a.log", b""), 0, 10)})
+    try:
+        errors = decoder.decode([dump]).decoded.errors
+        assert errors["reason"].to_pylist() == ["empty"]
+    finally:
+        decoding.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "parsed"),
+    [
+        ("import decimal\ndef Vendor(raw): return {'is': str(decimal.Decimal(1))}", '{"is": "1"}'),
+        ("def Vendor(raw): return open(__file__).read()", '{"a": 1}'),
+        ("def Vendor(raw): import subprocess; return subprocess.run(['true'])", '{"a": 1}'),
+        ("raise KeyError('a bug of a vendor')", None),
+    ],
+    ids=["loaded before", "opens a file", "starts a process", "broken"],
+)
+def test_a_parser_of_a_package_is_loaded_before_a_child_is_confined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, parsed: str | None
+) -> None:
+    write(tmp_path / "vendor_parsers.py", code.encode())
+    about = tmp_path / "vendor_parsers-1.dist-info"
+    write(about / "METADATA", b"Metadata-Version: 2.1\nName: vendor-parsers\nVersion: 1\n")
+    point = b"[tracehouse.delegate_metadata]\nVendor = vendor_parsers:Vendor\n"
+    write(about / "entry_points.txt", point)
+    monkeypatch.syspath_prepend(tmp_path)
+    event = {"name": "op", "delegate_debug_metadata": b'{"a": 1}', "end_time": 1}
+    data = build_etdump({"version": 0, "run_data": [run({"profile_event": event})]})
+    stated = Manifest.model_validate({**MANIFEST, "model": {"name": "m", "backend": "Vendor"}})
+    dump = NewDump("1.etdp", hashlib.sha256(data).hexdigest(), stated, data=data)
+    decoding = children.DecodingChildren()
+    try:
+        decoder = children.ChildDecoder(decoding)
+        if parsed is None:
+            with pytest.raises(
+                ChildError, match="'Vendor = vendor_parsers:Vendor' cannot be loaded"
+            ):
+                decoder.decode([dump])
+        else:
+            rows = decoder.decode([dump]).decoded.tables["delegate_metadata"]
+            assert rows["parsed"].to_pylist() == [parsed]
     finally:
         decoding.close()
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.support.event_blocks import json_of, run, timed
 from tracehouse.queries.event_blocks.json_form import event_blocks_json
 from tracehouse.warehouse.errors import QueryError
-from tracehouse.warehouse.load.delegate_metadata import find_parser, metadata_json, parse_metadata
+from tracehouse.warehouse.load import delegate_metadata
+from tracehouse.warehouse.load.delegate_metadata import metadata_json, parse_metadata
 
 
 @pytest.fixture
@@ -26,9 +27,9 @@ def parsers(tmp_path, monkeypatch):
         (about / "entry_points.txt").write_text(f"[tracehouse.delegate_metadata]\n{points}")
         monkeypatch.syspath_prepend(str(tmp_path))
 
-    find_parser.cache_clear()
+    delegate_metadata._load_parser.cache_clear()
     yield install
-    find_parser.cache_clear()
+    delegate_metadata._load_parser.cache_clear()
     sys.modules.pop("vendor_parsers", None)
 
 

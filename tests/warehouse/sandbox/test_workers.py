@@ -193,6 +193,8 @@ def test_a_worker_has_no_environment_no_files_and_no_more_of_them(
     assert limits["NOFILE"][1] <= len(files) + 1
     assert 0 < limits["DATA"][0] < 1 << 30
     assert os.getpriority(os.PRIO_PROCESS, worker) > os.getpriority(os.PRIO_PROCESS, 0)
+    # Landlock confines the thread that asks for it, and those that this one starts.
+    assert len([*Path(f"/proc/{worker}/task").iterdir()]) == 1
 
 
 @pytest.mark.parametrize(
