@@ -1,7 +1,6 @@
 """Every parameter of every query, against what the query answers where nothing else is stored."""
 
 import re
-from contextlib import contextmanager
 from functools import cache
 
 import pytest
@@ -9,9 +8,9 @@ import pytest
 from tests.support.cross_section import cross_section
 from tests.support.documents import ROOT
 from tests.support.mixed_farm import DUMPS, captured_at, mixed_farm
+from tests.support.only_dumps import only_dumps
 from tests.support.questions import every_query, required
 from tests.support.store_rows import Event, StoreRows, run_query
-from tracehouse.ingest.schemas.rollups import ROLLUPS
 from tracehouse.warehouse.catalogue.queries import find_query
 from tracehouse.warehouse.errors import ParameterError
 
@@ -115,16 +114,11 @@ def ask_all(farm):
     return cache(lambda name: _ask(farm, name))
 
 
-@contextmanager
 def _only(farm, is_chosen):
     """The farm's store without any other dumps."""
     chosen = [number for number, dump in enumerate(DUMPS, start=1) if is_chosen(dump)]
     assert 0 < len(chosen) < len(DUMPS)
-    farm.execute("BEGIN")
-    for table in ("dumps", "runs", "events", "allocations", "debug_values", "counters", *ROLLUPS):
-        farm.execute(f"DELETE FROM {table} WHERE NOT array_contains(?, dump_id)", [chosen])  # noqa: S608
-    yield
-    farm.execute("ROLLBACK")
+    return only_dumps(farm, chosen)
 
 
 def _ask(farm, name, **params):
@@ -201,11 +195,8 @@ def test_parameter_keeps_exactly_its_rows(farm, name, param):
 @pytest.mark.parametrize("number", [1, 20])
 def test_event_blocks_are_those_of_the_dump_alone(farm, number):
     rows = _ask(farm, "event_blocks", dump=number)
-    farm.execute("BEGIN")
-    for table in ("dumps", "runs", "events", *ROLLUPS):
-        farm.execute(f"DELETE FROM {table} WHERE dump_id <> ?", [number])  # noqa: S608
-    assert _ask(farm, "event_blocks", dump=number) == rows
-    farm.execute("ROLLBACK")
+    with only_dumps(farm, [number]):
+        assert _ask(farm, "event_blocks", dump=number) == rows
     assert rows
     assert rows != _ask(farm, "event_blocks", dump=2)
 

@@ -115,15 +115,17 @@ def audit_farm(
     """Ask a farm's store, and compare with the oracles and with other surfaces."""
     tally = Tally()
     with stored(farm) as store:
-        answers = _ask(REFERENCE, store, questions, farm)
+        answers = ask_all(REFERENCE, store, questions, farm)
         for answer in answers if by_oracles else ():
             if answer.question.query in ORACLES:
                 _audit_values(tally, farm, answer)
         for surface in surfaces:
-            there = _ask(surface, store, questions, farm)
+            there = ask_all(surface, store, questions, farm)
             for answer, other in zip(answers, there, strict=True):
                 _count(tally, other, [])
-                tally.findings += explain(surface.name, other.question, _compare(answer, other))
+                tally.findings += explain(
+                    surface.name, other.question, compare_answers(answer, other)
+                )
     return tally
 
 
@@ -135,7 +137,10 @@ class Answer(NamedTuple):
     rows: list[Row]
 
 
-def _ask(surface: Surface, store: Path, questions: Sequence[Question], farm: Farm) -> list[Answer]:
+def ask_all(
+    surface: Surface, store: Path, questions: Sequence[Question], farm: Farm
+) -> list[Answer]:
+    """What a surface answers, with the farm's numbers of dumps."""
     with surface.open(store) as ask:
         known = {sha256: number for number, sha256 in dump_numbers(ask).items()}
         numbers = {dump.number: known[dump.sha256] for dump in farm.recordings}
@@ -177,7 +182,8 @@ def _audit_values(tally: Tally, farm: Farm, answer: Answer) -> None:
     tally.findings += explain(ORACLE, question, differences)
 
 
-def _compare(here: Answer, there: Answer) -> list[Difference]:
+def compare_answers(here: Answer, there: Answer) -> list[Difference]:
+    """What differs in the answer of another surface."""
     if here.columns != there.columns:
         return [Difference("the columns", "all rows", there.columns, here.columns)]
     differences = compare_rows(there.rows, here.rows, here.columns)

@@ -33,6 +33,7 @@ class Farm:
         is_quick: Whether the quick audit has it.
         broken: Files that are no dumps, by name.
         etrecords: ETRecords that lie beside dumps, by the dump's position.
+        notes: What somebody writes notes on: names of points.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Farm:
     is_quick: bool = True
     broken: dict[str, bytes] = field(default_factory=dict)
     etrecords: dict[int, Path] = field(default_factory=dict)
+    notes: list[dict[str, str]] = field(default_factory=list)
 
     def add(self, data: bytes, manifest: Mapping[str, Any]) -> None:
         """One more dump."""

@@ -58,6 +58,8 @@ def make_store(farm: Farm, folder: Path) -> Path:
         refused = {Path(refusal.source).name for refusal in summary.refused}
         assert refused == {*farm.broken}, summary.refused
         _amend(warehouse, store, farm)
+        for number, point in enumerate(farm.notes):
+            warehouse.write_note(f"note {number}", **point)
         warehouse.snapshot()
     return store
 
@@ -148,8 +150,9 @@ def _command(store: Path) -> Iterator[Ask]:
         def ask(name: str, /, **params: Any) -> pa.Table:
             options = ["--store", str(store), "--output", str(file)]
             for key, value in params.items():
-                options.append(f"--{key.replace('_', '-')}")
-                options += [] if value is True else [str(value)]
+                option = f"--{key.replace('_', '-')}"
+                values = value if isinstance(value, list) else [value]
+                options += [option if one is True else f"{option}={one}" for one in values]
             file.unlink(missing_ok=True)
             said = StringIO()
             with redirect_stderr(said), suppress(SystemExit):

@@ -1,7 +1,9 @@
 """Try a store beside its model, in random steps: `make torture`.
 
-Hypothesis chooses the steps, and shrinks those that lead to a difference between the store and
-the model to the fewest. What a store and its model are is in tests/support/store_model.py.
+Hypothesis draws which operations a store has at all, because some faults show only where no other
+operation undoes them. Then it chooses the steps, and shrinks those that lead to a difference
+between the store and the model to the fewest. What a store and its model are is in
+tests/support/store_model.py.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from unittest.mock import patch
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import seed as seeded
-from hypothesis.stateful import run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from tests.support.store_intake import IntakeMachine
 from tests.support.store_machine import StoreMachine
@@ -33,7 +35,7 @@ SETTINGS = settings(
 
 
 def try_steps(
-    seed: int, *, n_stores: int = ROUND, machine: type[StoreMachine] = IntakeMachine
+    seed: int, *, n_stores: int = ROUND, machine: type[RuleBasedStateMachine] = IntakeMachine
 ) -> None:
     """Take steps on some stores, which the seed chooses; a difference is raised."""
     machine = seeded(seed)(type(machine.__name__, (machine,), {}))

@@ -10,7 +10,7 @@ import hashlib
 import os
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
@@ -51,12 +51,17 @@ class Life:
         """Do so many actions, at most `ACTIONS`."""
         with Warehouse.open(self.store, create=True) as warehouse:
             self._ingest(warehouse)
-        upkeep = [self._drop, self._amend, self._forget, self._make_anew]
-        actions = [self._work, self._work, self._work, *upkeep]
-        self._random.shuffle(actions)
-        for action in actions[:count]:
+        for action in self.draw_actions()[:count]:
             with suppress(WarehouseError):  # of a disk that fails
                 action()
+
+    def draw_actions(self) -> list[Callable[[], None]]:
+        """What is done, in order; each life lacks some kinds of upkeep, and repeats others."""
+        kinds = (self._drop, self._amend, self._forget, self._make_anew)
+        upkeep = [kind for kind in kinds if self._random.random() < 0.5] or [self._work]
+        actions = [self._random.choice(upkeep) if n % 2 else self._work for n in range(ACTIONS)]
+        self._random.shuffle(actions)
+        return actions
 
     def _work(self) -> None:
         """Ingest and hand over, in several threads, while the inbox is drained."""

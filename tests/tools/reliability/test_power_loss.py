@@ -12,7 +12,7 @@ from tests.support.disk_shim import COMPILER, build_shim
 from tests.support.stores import write
 from tests.support.tiny_dumps import stored_event_counts, tiny_incoming
 from tests.tools.reliability.power_disk import Disk
-from tests.tools.reliability.power_life import Marks, check, read_marks
+from tests.tools.reliability.power_life import Life, Marks, check, read_marks
 from tests.tools.reliability.power_loss import log_life, torture
 from tracehouse import Warehouse
 
@@ -43,6 +43,20 @@ def test_nothing_acknowledged_is_lost_with_the_power(seed: int) -> None:
     found = torture(4, seed=seed, actions=1)
     assert found["problems"] == []
     assert sum(found["outcomes"].values()) == 4
+
+
+def test_each_life_lacks_some_actions_and_repeats_others(tmp_path: Path) -> None:
+    lives = [
+        [
+            action.__name__
+            for action in Life(tmp_path / "store", tmp_path / "marks", seed).draw_actions()
+        ]
+        for seed in range(40)
+    ]
+    assert len(set(map(frozenset, lives))) >= 10
+    for name in ("_drop", "_amend", "_forget", "_make_anew"):
+        assert 8 <= sum(name in life for life in lives) <= 32
+        assert any(life.count(name) > 1 for life in lives)
 
 
 def test_a_disk_that_holds_a_folder_is_that_folder_whatever_is_lost(tmp_path: Path) -> None:

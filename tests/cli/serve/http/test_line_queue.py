@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
@@ -49,13 +48,26 @@ def test_a_line_that_is_needed_waits_for_room() -> None:
     assert b"".join(written) == b"first\nsecond\n"
 
 
-def test_lines_that_come_one_after_the_other_are_written_together() -> None:
+def test_lines_that_come_soon_after_others_are_written_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     written: list[bytes] = []
-    with LineQueue(written.append) as lines:
+    is_pausing, may_go_on = threading.Event(), threading.Event()
+
+    def pause(_: float) -> bool:
+        is_pausing.set()
+        return may_go_on.wait(60)
+
+    lines = LineQueue(written.append)
+    monkeypatch.setattr(lines._ending, "wait", pause)
+    with lines:
+        lines.put("first", is_needed=True)
+        assert is_pausing.wait(60)
         for number in range(50):
             lines.put(f"{number}", is_needed=True)
-            time.sleep(0.001)
-    assert len(written) < 25
+        assert written == [b"first\n"]
+        may_go_on.set()
+    assert written[1] == "".join(f"{number}\n" for number in range(50)).encode()
 
 
 class FailingFile:

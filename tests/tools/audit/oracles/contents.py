@@ -53,7 +53,9 @@ def dumps(dumps: Sequence[Recording], params: Params) -> list[Row]:
             "tick_unit": dump.tick_unit,
             "byte_count": len(dump.data),
             "sha256": dump.sha256,
-            "tags": json.dumps(dump.tags, sort_keys=True, separators=(",", ":")),
+            "tags": json.dumps(
+                dump.tags, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+            ),
         }
         for dump in chosen(dumps, params)
     ]

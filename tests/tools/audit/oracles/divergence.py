@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tests.tools.audit.oracles.places import Params, Row, two_builds
+from tests.tools.audit.oracles.places import Params, Row, chosen, two_builds
 from tests.tools.audit.oracles.runs import when
 from tests.tools.audit.recordings import Recording, Run
 
@@ -15,9 +15,9 @@ NOT_NAMED = ("operator_call", "method", "load")
 def numeric_divergence(dumps: Sequence[Recording], params: Params) -> list[Row]:
     """For integers logged by kernels; other values are the business of numeric-gap."""
     rows = []
-    for where, sides in two_builds(
-        [dump for dump in dumps if any(run.values for run in dump.runs)], params
-    ):
+    left = [d for d in chosen(dumps, params, "build") if any(run.values for run in d.runs)]
+    pair = {name: params[name] for name in ("base", "head")}
+    for where, sides in two_builds(left, pair):
         base, head = sides
         counts = {"base_dumps": len(base), "head_dumps": len(head)}
         rows.append(where | counts | _pair(max(base, key=when), max(head, key=when)))

@@ -27,7 +27,7 @@ Runs = list[tuple[Recording, Run]]
 def _series(dumps: Sequence[Recording], params: Params) -> Iterator[tuple[Any, Runs]]:
     """The complete runs of each series in each build, in the order of the builds."""
     groups: dict[Any, Runs] = defaultdict(list)
-    for dump, run in complete(chosen(dumps, params)):
+    for dump, run in complete(chosen(dumps, params), params):
         groups[*of_device(dump), series_of(dump, run), dump.build].append((dump, run))
     for build in builds_in_order(dumps):
         yield from ((key, own) for key, own in groups.items() if key[-1] == build)

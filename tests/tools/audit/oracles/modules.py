@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from tests.tools.audit.events import Event
-from tests.tools.audit.oracles.places import Params, Row, chosen, grouped, named, series_of
+from tests.tools.audit.oracles.places import (
+    Params,
+    Row,
+    chosen,
+    grouped,
+    is_named,
+    named,
+    series_of,
+)
 from tests.tools.audit.recordings import Recording
 from tests.tools.audit.statistics import difference, ratio, share, whole_sum
 from tests.tools.parity.program import Node, Program, read_program
@@ -62,26 +70,29 @@ def _executed(own: Sequence[Recording]) -> tuple[int, float | None]:
 
 
 def module_totals(dumps: Sequence[Recording], params: Params) -> list[Row]:
-    rows = []
-    for place, own in grouped(dumps, params).items():
-        times: dict[Module, list[float | None]] = defaultdict(list)
-        for _, event, nodes in _timed(own):
-            for module in {m for node in nodes for m in _of_scope(node, params.get("scope"))}:
-                times[module].append(event.ns)
-        count, whole = _executed(own)
-        for (path, type_), spent in times.items():
-            rows.append(
-                named(place)
-                | {
-                    "module_path": path,
-                    "module_type": type_,
-                    "run_count": count,
-                    "event_count": len(spent),
-                    "run_ns": ratio(whole_sum(spent), count),
-                    "time_share": share(whole_sum(spent), whole),
-                }
-            )
-    return rows
+    scope = params.get("scope")
+    return [named(place) | row for place, own in grouped(dumps, params).items()
+            for row in _totals(own, scope)]  # fmt: skip
+
+
+def _totals(own: Sequence[Recording], scope: str | None = None) -> list[Row]:
+    """The modules of some dumps together."""
+    times: dict[Module, list[float | None]] = defaultdict(list)
+    for _, event, nodes in _timed(own):
+        for module in {m for node in nodes for m in _of_scope(node, scope)}:
+            times[module].append(event.ns)
+    count, whole = _executed(own)
+    return [
+        {
+            "module_path": path,
+            "module_type": type_,
+            "run_count": count,
+            "event_count": len(spent),
+            "run_ns": ratio(whole_sum(spent), count),
+            "time_share": share(whole_sum(spent), whole),
+        }
+        for (path, type_), spent in times.items()
+    ]
 
 
 def _of_scope(node: Node, scope: str | None) -> list[Module]:
@@ -134,7 +145,7 @@ def backend_comparison(dumps: Sequence[Recording], params: Params) -> list[Row]:
         base, head = (_by_module(side) for side in own)
         paths = base.keys() & head.keys()
         (run,) = {series_of(dump, run) for s in own for dump in s for run in dump.complete_runs}
-        for path in paths:
+        for path in paths if is_named(run, params.get("run")) else ():
             where = dict(zip(("device", "build", "model"), key, strict=True)) | {"run": run}
             rows.append(where | _both(base[path], head[path]) | {
                 "module_path": path,
@@ -168,5 +179,5 @@ def _by_module(own: list[Recording]) -> dict[str, Row]:
         for path, _ in {module for node in nodes for module in _above(node)}:
             if not all(_is_inside(_above(node)[-1][0], path) for node in nodes):
                 straddled.add(path)
-    rows = module_totals(own, {})
+    rows = _totals(own)
     return {row["module_path"]: row for row in rows if row["module_path"] not in straddled}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
+from unicodedata import normalize
 
 from tests.tools.audit.events import Event
 from tests.tools.audit.recordings import Recording, Run, parse_time
@@ -19,10 +20,14 @@ Sides = tuple[list[Recording], list[Recording]]  # of base and head
 
 PLACE = ("device", "pool", "build", "model", "backend", "group")
 EVENT = ("event_name", "instruction_id", "delegate_id", "kind")
+NAMES = ("device", "pool", "build", "model", "backend")  # what filters of dumps name
+FILTERS = (*NAMES, "tag", "since", "until")
+NAMES_OF_RUNS = ("run", "event", "delegate_id")
 _OF_DEVICE = ("pool", "os", "os_version", "arch", "soc")
 _LATE = datetime(9999, 1, 1, tzinfo=UTC)
 
 
+@cache
 def facts(dump: Recording) -> dict[str, str | None]:
     """What the filters of questions go by."""
     return {
@@ -38,22 +43,69 @@ def facts(dump: Recording) -> dict[str, str | None]:
 
 def chosen(dumps: Sequence[Recording], params: Params, *besides: str) -> list[Recording]:
     """The dumps that the filters leave, but for the filters named."""
-    names = {"device", "pool", "build", "model", "backend"} - set(besides)
+    stated = [name for name in NAMES if params.get(name) is not None and name not in besides]
+    wanted = {name: meant(params[name], names_of(dumps, name)) for name in stated}
+    tags = _alternatives(dumps, params)
     return [
         dump
         for dump in dumps
-        if all(is_named(facts(dump)[name], params.get(name)) for name in names)
+        if all(facts(dump)[name] in names for name, names in wanted.items())
         and _is_in_time(dump, params)
-        and _has_tags(dump, params.get("tag"))
+        and all(tag_text(dump, key) in values for key, values in tags.items())
     ]
+
+
+def names_of(dumps: Sequence[Recording], name: str) -> set[str]:
+    """All names that the store has for a filter; one that means none of them is refused."""
+    if name in NAMES_OF_RUNS:
+        return _names_of_runs(tuple(dumps), name)
+    return {value for dump in dumps if (value := facts(dump)[name]) is not None}
+
+
+@cache
+def _names_of_runs(dumps: tuple[Recording, ...], name: str) -> set[str]:
+    runs = [(dump, run) for dump in dumps for run in dump.runs]
+    if name == "run":
+        return {series_of(dump, run) for dump, run in runs}
+    events = [event for _, run in runs for event in run.events]
+    names = {event.name if name == "event" else event.delegate for event in events}
+    return {one for one in names if one is not None}
+
+
+def meant(wanted: object, known: Collection[str]) -> set[str]:
+    """The names that a filter means: one that is a name is that name alone, else it is a glob."""
+    return {name for text in listed(wanted) for name in _called(text, known)}
+
+
+def listed(wanted: object) -> list[str]:
+    """The values of a filter, which may be repeated."""
+    return [wanted] if isinstance(wanted, str) else list(wanted)  # type: ignore[call-overload]
+
+
+def _called(text: str, known: Collection[str]) -> list[str]:
+    spelt = normalize("NFC", text)
+    return [spelt] if spelt in known else [name for name in known if fnmatchcase(name, spelt)]
+
+
+def is_refused(dumps: Sequence[Recording], params: Params) -> bool:
+    """Whether a question must not be answered, as a filter means nothing that is in the store."""
+    since, until = parse_time(params.get("since")), parse_time(params.get("until"))
+    if since is not None and until is not None and since >= until:
+        return True
+    lacks_name = any(
+        not _called(text, names_of(dumps, name))
+        for name in (*NAMES, *NAMES_OF_RUNS)
+        if params.get(name) is not None and not isinstance(params[name], int)
+        for text in listed(params[name])
+    )
+    return lacks_name or not all(
+        _called(value, _tag_values(dumps, key)) for key, value in _tags(params)
+    )
 
 
 def is_named(value: str | None, wanted: object) -> bool:
     """Whether a value is one of those wanted, by name or glob; None wants all."""
-    if wanted is None:
-        return True
-    globs = [wanted] if isinstance(wanted, str) else list(wanted)  # type: ignore[call-overload]
-    return value is not None and any(fnmatchcase(value, glob) for glob in globs)
+    return wanted is None or (value is not None and bool(meant(wanted, [value])))
 
 
 def _is_in_time(dump: Recording, params: Params) -> bool:
@@ -64,21 +116,29 @@ def _is_in_time(dump: Recording, params: Params) -> bool:
     return (since is None or at >= since) and (until is None or at < until)
 
 
-def _has_tags(dump: Recording, wanted: object) -> bool:
-    if wanted is None:
-        return True
-    pairs = [wanted] if isinstance(wanted, str) else list(wanted)  # type: ignore[call-overload]
-    alternatives: dict[str, set[str]] = {}
-    for pair in pairs:
-        key, _, value = str(pair).partition("=")
-        alternatives.setdefault(key, set()).add(value)
-    return all(tag_text(dump, key) in values for key, values in alternatives.items())
+def _alternatives(dumps: Sequence[Recording], params: Params) -> dict[str, set[str]]:
+    """By key the values of which a dump must have one."""
+    found: dict[str, set[str]] = {}
+    for key, value in _tags(params):
+        found.setdefault(key, set()).update(_called(value, _tag_values(dumps, key)))
+    return found
+
+
+def _tags(params: Params) -> list[tuple[str, str]]:
+    pairs = listed(params["tag"]) if params.get("tag") is not None else []
+    return [(normalize("NFC", key), value) for key, _, value in (p.partition("=") for p in pairs)]
+
+
+def _tag_values(dumps: Sequence[Recording], key: str) -> set[str]:
+    return {value for dump in dumps if (value := tag_text(dump, key)) is not None}
 
 
 def tag_text(dump: Recording, key: str) -> str | None:
     """A tag as text."""
     value = dump.tags.get(key)
-    return value if isinstance(value, str) or value is None else json.dumps(value)
+    return (
+        value if isinstance(value, str) or value is None else json.dumps(value, ensure_ascii=False)
+    )
 
 
 def grouped(dumps: Sequence[Recording], params: Params) -> dict[Place, list[Recording]]:
@@ -179,6 +239,11 @@ def series_of(dump: Recording, run: Run) -> str:
     which they come; one that failed is said to be incomplete.
     """
     return _series(dump)[run.index]
+
+
+def runs_of(dump: Recording, params: Params) -> list[Run]:
+    """The runs that the filter of runs leaves."""
+    return [run for run in dump.runs if is_named(series_of(dump, run), params.get("run"))]
 
 
 @cache

@@ -16,6 +16,7 @@ from tests.tools.audit.oracles.places import (
     Row,
     chosen,
     grouped,
+    is_named,
     named,
     of_device,
     series_of,
@@ -37,6 +38,8 @@ def stability(dumps: Sequence[Recording], params: Params) -> list[Row]:
     groups: dict[Any, list[tuple[Recording, list[float]]]] = defaultdict(list)
     for dump in chosen(dumps, params):
         for runs in alike(dump).values():
+            if not is_named(series_of(dump, runs[0]), params.get("run")):
+                continue
             steady = [
                 run.ticks("method") * (dump.ns_per_tick or 1.0) for run in runs[WARM_UP_RUNS:]
             ]

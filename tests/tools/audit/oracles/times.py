@@ -7,7 +7,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tests.tools.audit.events import Event
-from tests.tools.audit.oracles.places import Params, Row, event_named, grouped, named, series_of
+from tests.tools.audit.oracles.places import (
+    Params,
+    Row,
+    event_named,
+    grouped,
+    named,
+    runs_of,
+    series_of,
+)
 from tests.tools.audit.recordings import Recording, Run
 from tests.tools.audit.statistics import (
     difference,
@@ -28,7 +36,7 @@ def percentiles(dumps: Sequence[Recording], params: Params) -> list[Row]:
     for place, own in grouped(dumps, params).items():
         samples: dict[Any, Any] = {}
         for dump in own:
-            for run in dump.runs:
+            for run in runs_of(dump, params):
                 for event in run.events:
                     if event.ns is not None:
                         key = series_of(dump, run), event.key
@@ -49,14 +57,15 @@ def _described(times: list[float]) -> Row:
     }
 
 
-def complete(own: Iterable[Recording]) -> list[tuple[Recording, Run]]:
-    return [(dump, run) for dump in own for run in dump.complete_runs]
+def complete(own: Iterable[Recording], params: Params) -> list[tuple[Recording, Run]]:
+    """The complete runs that the filter of runs leaves, with their dumps."""
+    return [(dump, run) for dump in own for run in runs_of(dump, params) if run.is_complete]
 
 
 def operator_hotspots(dumps: Sequence[Recording], params: Params) -> list[Row]:
     rows = []
     for place, own in grouped(dumps, params).items():
-        listed = _hotspots(complete(own))
+        listed = _hotspots(complete(own, params))
         for rank, row in enumerate(listed[: params.get("top_n")], start=1):
             rows.append(named(place) | row | {"rank": rank})
     return rows
@@ -129,7 +138,7 @@ def _by_self_time(row: Row) -> tuple[Any, ...]:
 def framework_tax(dumps: Sequence[Recording], params: Params) -> list[Row]:
     scope, rows = params.get("scope", "total"), []
     for place, own in grouped(dumps, params).items():
-        runs = complete(own)
+        runs = complete(own, params)
         found: list[Row] = []
         if scope in ("total", "all") and runs:
             row = taxed("total", METHOD, [run_parts(run) for _, run in runs])
@@ -230,9 +239,9 @@ _CALLS = {
 def operator_variance(dumps: Sequence[Recording], params: Params) -> list[Row]:
     rows = []
     for place, own in grouped(dumps, params).items():
-        tails = _tails(own)
+        tails = _tails(own, params)
         if place[0] and all(row["untimed_count"] == row["dump_count"] for row, _ in tails):
-            tails = _tails(own, in_cycles=True)
+            tails = _tails(own, params, in_cycles=True)
         whole = whole_sum([0.0, *(tail for _, tail in tails)])
         tails.sort(key=lambda pair: _by_self_time(pair[0] | {"self_ns": _near(pair[1])}))
         for rank, (row, tail) in enumerate(tails[: params.get("top_n")], start=1):
@@ -245,12 +254,14 @@ def _near(tail: float | None) -> float | None:
     return None if tail is None else round(tail, 6)
 
 
-def _tails(own: list[Recording], *, in_cycles: bool = False) -> list[tuple[Row, float | None]]:
+def _tails(
+    own: list[Recording], params: Params, *, in_cycles: bool = False
+) -> list[tuple[Row, float | None]]:
     found: dict[Any, dict[Any, list[Event]]] = defaultdict(lambda: defaultdict(list))
     for dump in own:
         inside = {e.instruction for run in dump.runs for e in run.of_kind("delegate_op")
                   if e.is_valid}  # fmt: skip
-        for run in dump.runs:
+        for run in runs_of(dump, params):
             for event in run.of_kind("kernel", "delegate_call", "delegate_op"):
                 if event.is_valid and not (
                     event.kind == "delegate_call" and event.instruction in inside

@@ -162,6 +162,7 @@ def _values_for(dumps: Sequence[Recording], params: Params) -> list[Value]:
         value
         for value in values_of(dumps)
         if value.dump.number in numbers
+        and is_named(value.series, params.get("run"))
         and is_named(value.event.name, params.get("event"))
         and is_named(value.event.delegate, params.get("delegate_id"))
         and params.get("ordinal") in (None, value.ordinal)

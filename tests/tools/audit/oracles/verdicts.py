@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.support.plain_comparison import PlainComparison, adjusted, compare, exact_p
 from tests.tools.audit.events import operator_type
-from tests.tools.audit.oracles.places import Params, Row, chosen, of_device
+from tests.tools.audit.oracles.places import Params, Row, chosen, is_named, of_device
 from tests.tools.audit.oracles.values import NOT_COMPARED, OPERATOR, Value, values_of
 from tests.tools.audit.recordings import Recording
 from tests.tools.audit.statistics import middle, whole_sum
@@ -134,6 +134,7 @@ def _compared(dumps: Sequence[Recording], params: Params) -> list[Value]:
         if value.dump.number in numbers
         and value.dump.build in (params["base"], params["head"])
         and value.kind not in NOT_COMPARED
+        and is_named(value.series, params.get("run"))
     ]
 
 
@@ -236,15 +237,26 @@ def _mark_moved(family: list[Pair]) -> None:
 
 
 def regression_deltas(dumps: Sequence[Recording], params: Params) -> list[Row]:
+    pools = _pools(dumps, params)
     families = operator_pairs(dumps, params)
-    return [_row(pair) for family in families.values() for pair in family]
+    return [_row(pair, pools) for family in families.values() for pair in family]
 
 
-def _row(pair: Pair) -> Row:
+def _pools(dumps: Sequence[Recording], params: Params) -> dict[Any, set[str]]:
+    """The pools that the dumps of both builds of a model on a device are of."""
+    pools: dict[Any, set[str]] = defaultdict(set)
+    for dump in chosen(dumps, params, "build"):
+        pool = dump.fact("device", "pool")
+        if dump.build in (params["base"], params["head"]) and pool is not None:
+            pools[of_device(dump)].add(pool)
+    return pools
+
+
+def _row(pair: Pair, pools: Mapping[Any, set[str]]) -> Row:
     found, is_ns = pair.comparison, pair.unit == "ns"
     low, high = (found.low, found.high) if found else (None, None)
     heads = [value.instruction for value in pair.values[1]]
-    pools = {value.dump.fact("device", "pool") for value in pair.all}
+    own_pools = pools.get(of_device(pair.all[0].dump), set())
     return pair.all[0].operator | {
         "base_count": pair.counts[0],
         "head_count": pair.counts[1],
@@ -262,7 +274,7 @@ def _row(pair: Pair) -> Row:
         "instruction_id": min((one for one in heads if one is not None), default=None),
         "module_path": None,
         "kind": pair.all[0].kind,
-        "pool": pools.pop() if len(pools) == 1 else None,
+        "pool": min(own_pools) if len(own_pools) == 1 else None,
         "cost_ns": pair.cost if is_ns else None,
     }
 
@@ -270,15 +282,16 @@ def _row(pair: Pair) -> Row:
 def comparison(dumps: Sequence[Recording], params: Params) -> list[Row]:
     """Rows of methods, delegates, operators and their types; modules need ETRecords."""
     rows, types = [], type_pairs(dumps, params)
+    pools = _pools(dumps, params)
     for key, family in operator_pairs(dumps, params).items():
         method = sum(p.cost for p in family if p.all[0].kind == "method" and p.unit == "ns")
         for pair in family:
             kind = pair.all[0].kind
             level = {"method": "method", "delegate_call": "delegate"}.get(kind, "operator")
-            rows.append(_row(pair) | {"level": level, "change_share": _share(pair, method)})
+            rows.append(_row(pair, pools) | {"level": level, "change_share": _share(pair, method)})
         for pair in types.get(key, ()):
             share = _share(pair, method)
-            rows.append(_row(pair) | {"level": "operator_type", "change_share": share})
+            rows.append(_row(pair, pools) | {"level": "operator_type", "change_share": share})
     return rows
 
 
