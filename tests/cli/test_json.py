@@ -49,6 +49,8 @@ def test_rows_of_a_query_are_its_columns_in_order(
     assert list(rows[0]) == [column.name for column in every_query()[command].header.columns]
 
 
+@pytest.mark.smoke
+@pytest.mark.system
 def test_rows_of_other_commands_are_as_documented(run: Run, store: Path, tmp_path: Path) -> None:
     for command in ("schema", "doctor", "status", "plan"):
         assert columns(answer(run, command, "--store", store)) == documented(f"`{command}`")

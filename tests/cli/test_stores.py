@@ -118,6 +118,8 @@ def test_a_store_that_cannot_be_looked_at_is_one_line(
     assert outcome.error.endswith(": File name too long")
 
 
+@pytest.mark.smoke
+@pytest.mark.system
 def test_doctor_tells_of_a_store_that_cannot_be_looked_at(run: Run, tmp_path: Path) -> None:
     outcome = run("doctor", "--store", tmp_path / ("x" * 300))
     assert outcome.code == 0

@@ -56,7 +56,7 @@ class ChildProcess:
                 stderr=stderr,
                 pass_fds=[child_end.fileno()],
             )
-        except OSError:
+        except BaseException:  # an interrupt, too, must not leave it open
             self.channel.close()
             raise
         finally:

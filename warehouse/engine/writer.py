@@ -165,6 +165,6 @@ def _build(file: Path) -> None:
     try:
         use_database(connection)
         migrate(connection)
-        connection.execute("CHECKPOINT")
+        checkpoint(connection)
     finally:
         connection.close()

@@ -27,7 +27,13 @@ def test_the_answer_is_in_the_file_and_nothing_is_printed(
 
 @pytest.mark.parametrize(
     "args",
-    [["query", "dumps"], ["schema"], ["doctor"], ["inspect", DUMP], ["ingest", DUMP, "--device=d"]],
+    [
+        ["query", "dumps"],
+        ["schema"],
+        pytest.param(["doctor"], marks=[pytest.mark.system, pytest.mark.smoke]),
+        ["inspect", DUMP],
+        ["ingest", DUMP, "--device=d"],
+    ],
 )
 def test_every_command_with_a_format_takes_it(
     run: Run, store: Path, tmp_path: Path, args: list[str]

@@ -17,6 +17,7 @@ from tests.support.store_template import copy_new_store
 from tests.support.stores import MANIFEST, write
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump
 from tests.support.uploads import await_state, put, sha256_of
+from tests.support.waiting import until
 from tests.tools.service.restart import measure
 from tracehouse import Warehouse
 from tracehouse.cli.serve.http.running import listen
@@ -65,6 +66,7 @@ def test_accepted_dumps_are_left_in_the_inbox_and_indexed_by_the_next_service(
     service: ServiceProcess, client: httpx2.Client, tmp_path: Path
 ) -> None:
     store = tmp_path / "store"
+    until(lambda: client.get(f"/v1/dumps/{'0' * 64}").status_code == 404)  # its first turn is over
     put(client, tiny_dump(1))
     before = find_snapshots(store)
 
