@@ -108,7 +108,7 @@ def test_a_command_says_that_the_disk_is_full_and_works_when_there_is_room(
         assert counted(store) in {OLD_COUNT, OLD_COUNT + 1}
     assert read_failures(store).failure_count == 0  # this is no fault of DuckDB
     code, said, _ = disk.run(ENOUGH + 1, command, "--store", store, *more)
-    assert (code, "error" in said) == (0, False)
+    assert (code, "error" in said) == (0, False), said
     assert contents(store) == contents(twin)
 
 

@@ -83,9 +83,12 @@ def check_log(file: Path) -> None:
     with suppress(OSError):  # no record, no log, or a log that DuckDB cannot read either
         known = _unpack(sum_of(file).read_bytes())
         with open(log_of(file), "rb") as log:
-            problem = _compare(log.fileno(), known) if known else ""
+            if known and os.fstat(log.fileno()).st_size:
+                problem = _compare(log.fileno(), known)
     if known and _is_gone(file, known):
         problem = f"is gone, with {known.size:,} bytes of committed data"
+        if log_of(file).exists():
+            problem = f"is truncated: 0 bytes of {known.size:,} are left"
     if problem:
         raise LogDamage(f"corrupt WAL: {log_of(file).name} {problem}")
 
@@ -98,9 +101,12 @@ def delete_log_sum(file: Path) -> None:
 
 
 def _is_gone(file: Path, known: _Sum) -> bool:
-    """Whether a log is absent, under any name, although no checkpoint has absorbed it."""
-    logs = {path.name for path in file.parent.glob(f"{file.name}*wal*")} - {sum_of(file).name}
-    if logs:
+    """Whether a log is absent or empty, under any name, although no checkpoint has absorbed it.
+
+    DuckDB leaves an empty log where the disk became full in the first commit after a checkpoint.
+    """
+    logs = [path for path in file.parent.glob(f"{file.name}*wal*") if path != sum_of(file)]
+    if any(path.stat().st_size for path in logs):
         return False
     with suppress(OSError, struct.error), open(file, "rb") as database:
         headers = _FILE_HEADERS.unpack(database.read(_FILE_HEADERS.size))

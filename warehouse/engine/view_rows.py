@@ -58,6 +58,12 @@ class _State(NamedTuple):
     views: str
 
 
+def load_texts() -> None:
+    """Read what `find_kept_views` needs, for a process that cannot read files afterwards."""
+    read_statement("view_rows_state")
+    digest_of_views(_KEPT)
+
+
 def find_kept_views(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """The texts of views that show kept rows; none if the rows are not those of the store now."""
     if _read_state(connection) != _find_state(connection):

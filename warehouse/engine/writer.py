@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 
 from tracehouse.warehouse.engine.connection import open_writer, translated_errors, use_database
-from tracehouse.warehouse.engine.failed_checkpoints import clear_torn
+from tracehouse.warehouse.engine.failed_checkpoints import clear_torn, mark_torn
 from tracehouse.warehouse.engine.failpoints import failpoint
 from tracehouse.warehouse.engine.log_sum import delete_log_sum, track_log
 from tracehouse.warehouse.engine.migrations import check_version, migrate
@@ -26,7 +26,7 @@ from tracehouse.warehouse.engine.store_file import (
     sync_names,
 )
 from tracehouse.warehouse.engine.view_rows import checkpoint
-from tracehouse.warehouse.errors import FullDiskError
+from tracehouse.warehouse.errors import DiskError, FullDiskError
 
 
 class Writer:
@@ -123,13 +123,18 @@ class Writer:
         """Write all commits into the file; a checkpoint of DuckDB's own would hide a failure.
 
         Raises:
-            StoreError: The disk is full, or the file was deleted or replaced.
+            StoreError: The file was deleted or replaced.
+            DiskError: The disk is full or fails.
         """
         self.file.check()
         failpoint("checkpoint")
-        with translated_errors(self._store):
-            self._check_room()
-            checkpoint(self.connection)
+        try:
+            with translated_errors(self._store):
+                self._check_room()
+                checkpoint(self.connection)
+        except DiskError:  # also where it failed in a commit before the checkpoint itself
+            mark_torn(self._store)
+            raise
         clear_torn(self._store)
         # While DuckDB's lock keeps other programs out.
         seal_file(self._store / FILE_NAME, self.file.descriptor)

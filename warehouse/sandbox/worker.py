@@ -33,6 +33,7 @@ from tracehouse.warehouse.engine.aligned_operators import load_modules
 from tracehouse.warehouse.engine.connection import translated_errors
 from tracehouse.warehouse.engine.statements import streamed_answer
 from tracehouse.warehouse.engine.store_connections import StoreConnections
+from tracehouse.warehouse.engine.view_rows import load_texts
 from tracehouse.warehouse.errors import StatementError, StoreError
 from tracehouse.warehouse.sandbox.bounds import Bounds
 
@@ -54,6 +55,7 @@ def serve(channel: int, bounds: str) -> None:
     disable_core_dumps()
     load_views()
     load_modules()
+    load_texts()
     with socket.socket(fileno=channel) as owner, suppress(*GONE):
         send(owner, {})
         place = receive(owner).message

@@ -160,6 +160,14 @@ def test_a_log_that_was_cut_is_told_with_its_remedy(bare: Path, share: float) ->
     assert count_dumps(bare) == 1
 
 
+def test_an_empty_log_after_a_checkpoint_is_no_damage(file: Path) -> None:
+    known = sum_of(file).read_bytes()
+    assert count_dumps(file) == 2
+    sum_of(file).write_bytes(known)
+    log_of(file).touch()  # as after a commit for which the disk was full
+    assert count_dumps(file) == 2
+
+
 def test_a_store_closed_leaves_no_record(file: Path, tmp_path: Path) -> None:
     assert sum_of(file).exists()
     assert count_dumps(file) == 2
