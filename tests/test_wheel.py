@@ -33,6 +33,8 @@ def build_wheel(folder: Path) -> Path:
     for name in PACKAGES:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=ignored)
+    for command in (["init", "--quiet"], ["add", "."]):  # as in a checkout, which lists links
+        subprocess.run(["git", *command], cwd=source, check=True)
     _, wheel = build(source, folder / "dist", version=VERSION, seconds=1_800_000_000)
     return wheel
 
