@@ -99,6 +99,6 @@ class Verifier:
         self.verified += done.n_dumps
         self.damaged_tables |= {one.tables for one in done.damages if one.dump_id is None}
         for one in done.damages:
-            write_note(f"{self._store}: {one.source or 'shared rows'}: {one.tables}: {one.problem}")
+            write_note(f"{self._store}: {one.describe()}")
         if done.damages:
             write_note(f"{self._store}: {'; '.join(describe(done))}")

@@ -38,9 +38,7 @@ def serve(channel: int, store: str, night: str, scratch: str) -> None:
         except (WarehouseError, OSError, MemoryError) as error:
             send(owner, {"problem": str(error) or "not enough memory"})
             return
-        told = [
-            f"{one.source or 'shared rows'}: {one.tables}: {one.problem}" for one in found.damages
-        ]
+        told = [one.describe() for one in found.damages]
         send(owner, {"dumps": found.n_decoded, "damages": told, "remedy": found.remedy})
 
 

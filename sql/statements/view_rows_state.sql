@@ -1,27 +1,30 @@
 -- What kept rows of views follow from, up to some ids ($last_dump and so on; null: all
 -- there are): the last ids, and a hash of the rest. Sums, because in an XOR the equal last
 -- values of two rows would cancel out.
-WITH last AS (
-    SELECT
-        coalesce($last_dump, (SELECT max(dump_id) FROM dumps), -1) AS dump_id,
-        coalesce($last_build, (SELECT max(build_id) FROM build_order), -1) AS build_id,
-        coalesce($last_device, (SELECT max(device_id) FROM devices), -1) AS device_id,
-        coalesce($last_model, (SELECT max(model_id) FROM models), -1) AS model_id
-)
 SELECT
-    l.*, CAST(hash(
-        (
-            SELECT sum(hash(dump_id, device_id, build_id, model_id, ingested_at))
-            FROM dumps WHERE dump_id <= l.dump_id
-        ),
-        (
-            SELECT sum(hash(build_id, position))
-            FROM build_order WHERE build_id <= l.build_id
-        ),
-        (SELECT sum(hash(device_id, name)) FROM devices WHERE device_id <= l.device_id),
-        (
-            SELECT sum(hash(model_id, name, backend))
-            FROM models WHERE model_id <= l.model_id
-        )
-    ) AS VARCHAR) AS content
-FROM last AS l
+    coalesce(d.last, -1) AS last_dump, coalesce(b.last, -1) AS last_build,
+    coalesce(v.last, -1) AS last_device, coalesce(m.last, -1) AS last_model,
+    CAST(hash(d.total, b.total, v.total, m.total) AS VARCHAR) AS content
+FROM (
+    SELECT
+        max(dump_id) AS last, sum(hash(
+            dump_id, device_id, build_id, model_id, etrecord_id, ingested_at
+        )) AS total
+    FROM dumps
+    WHERE $last_dump IS NULL OR dump_id <= $last_dump
+) AS d
+CROSS JOIN (
+    SELECT max(build_id) AS last, sum(hash(build_id, position)) AS total
+    FROM build_order
+    WHERE $last_build IS NULL OR build_id <= $last_build
+) AS b
+CROSS JOIN (
+    SELECT max(device_id) AS last, sum(hash(device_id, name)) AS total
+    FROM devices
+    WHERE $last_device IS NULL OR device_id <= $last_device
+) AS v
+CROSS JOIN (
+    SELECT max(model_id) AS last, sum(hash(model_id, name, backend)) AS total
+    FROM models
+    WHERE $last_model IS NULL OR model_id <= $last_model
+) AS m

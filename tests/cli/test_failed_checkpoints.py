@@ -16,7 +16,7 @@ from tests.support.command import COMMAND, ENVIRONMENT, Outcome
 from tests.support.cross_section import cross_section
 from tests.support.failing_checkpoints import ALWAYS, CAUSE, WITH_BITPACKING, environment
 from tests.support.service_process import ServiceProcess
-from tests.support.spoiled_block import compressions, spoil_segment
+from tests.support.spoiled_block import OLD_COUNT, compressions, make_packed_store, spoil_segment
 from tests.support.stores import contents, ingest, write
 from tests.support.tiny_dumps import tiny_dump
 from tests.support.uploads import new_dump, put, sha256_of
@@ -24,7 +24,6 @@ from tests.support.waiting import until
 from tracehouse import Warehouse
 from tracehouse.warehouse.engine.failed_checkpoints import read_failures
 
-OLD_COUNT = 12  # dumps, so that DuckDB packs the values of some columns
 NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
 KILLS = ("set aside:1", "set aside:2", "set aside:3", "swap:1", "swapped:1")
 REBUILT = f"note: DuckDB's checkpoint failed ({CAUSE}), so {{}} was rebuilt from its archive\n"
@@ -32,10 +31,7 @@ REBUILT = f"note: DuckDB's checkpoint failed ({CAUSE}), so {{}} was rebuilt from
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("made")
-    dumps = [write(folder / f"{number}.etdp", tiny_dump(number)) for number in range(OLD_COUNT)]
-    ingest(folder / "store", *dumps)
-    return folder / "store"
+    return make_packed_store(tmp_path_factory.mktemp("made"))
 
 
 @pytest.fixture

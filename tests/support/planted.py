@@ -33,7 +33,7 @@ _NAMES = (
 )  # fmt: skip
 # A value of the column's type that differs from the value `v`, also from null.
 _OTHERS = {
-    pa.int32(): "coalesce(v, 0) + 1",
+    pa.int32(): "xor(coalesce(v, 0), 1)",
     pa.int64(): "xor(coalesce(v, 0), 1::BIGINT << $bit)",
     pa.float64(): "coalesce(v, 0) * 2 + 1",
     pa.bool_(): "NOT coalesce(v, false)",

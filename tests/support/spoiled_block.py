@@ -7,6 +7,8 @@ from pathlib import Path
 
 import duckdb
 
+from tests.support.stores import ingest, write
+from tests.support.tiny_dumps import tiny_dump
 from tracehouse.warehouse.engine.connection import open_reader, use_database
 from tracehouse.warehouse.engine.seal import seal_file
 from tracehouse.warehouse.engine.store_file import FILE_NAME, HEADERS_BYTES
@@ -22,6 +24,15 @@ _SEGMENT = """
 SELECT block_id, block_offset FROM pragma_storage_info($table)
 WHERE column_name = $column AND compression = 'BitPacking'
 """
+
+OLD_COUNT = 12  # dumps, so that DuckDB packs the values of some columns
+
+
+def make_packed_store(folder: Path) -> Path:
+    """A store of so many dumps, which DuckDB has written with bitpacking."""
+    dumps = [write(folder / f"{number}.etdp", tiny_dump(number)) for number in range(OLD_COUNT)]
+    ingest(folder / "store", *dumps)
+    return folder / "store"
 
 
 def spoil_segment(store: Path, table: str, column: str) -> None:

@@ -20,8 +20,8 @@ from tests.support.failing_checkpoints import (
     failing_checkpoints,
 )
 from tests.support.full_disk import full_disk
-from tests.support.spoiled_block import compressions, spoil_segment
-from tests.support.stores import MANIFEST, contents, ingest, write
+from tests.support.spoiled_block import OLD_COUNT, compressions, make_packed_store, spoil_segment
+from tests.support.stores import MANIFEST, contents, write
 from tests.support.tiny_dumps import tiny_dump
 from tracehouse import Warehouse
 from tracehouse.warehouse.engine.failed_checkpoints import mark_torn, may_be_torn, read_failures
@@ -39,15 +39,10 @@ from tracehouse.warehouse.upkeep.compact import compact_store
 from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 from tracehouse.warehouse.upkeep.verification import verify_store
 
-OLD_COUNT = 12  # dumps, so that DuckDB packs the values of some columns
-
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("made")
-    dumps = [write(folder / f"{number}.etdp", tiny_dump(number)) for number in range(OLD_COUNT)]
-    ingest(folder / "store", *dumps)
-    return folder / "store"
+    return make_packed_store(tmp_path_factory.mktemp("made"))
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 
 from tracehouse.warehouse.children.messages import Message, receive
 
@@ -47,7 +48,8 @@ class ChildProcess:
             sys.executable, "-P", "-c", _PROGRAM.format(module), str(child_end.fileno()),
             *arguments,
         ]  # fmt: skip
-        try:
+        with child_end, ExitStack() as opened:
+            opened.enter_context(self.channel)
             self.process = subprocess.Popen(  # noqa: S603 - ourselves
                 command,
                 env={**environment, "PYTHONPATH": paths, **_ONE_THREAD},
@@ -56,11 +58,7 @@ class ChildProcess:
                 stderr=stderr,
                 pass_fds=[child_end.fileno()],
             )
-        except BaseException:  # an interrupt, too, must not leave it open
-            self.channel.close()
-            raise
-        finally:
-            child_end.close()
+            opened.pop_all()
         self._first: Message | None = None
 
     def await_start(self) -> Message:

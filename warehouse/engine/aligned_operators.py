@@ -42,9 +42,9 @@ _Names = Mapping[_History, Mapping[tuple[int, int], "Name"]]  # of events, by pr
 Pair = tuple[str, str]  # names of two builds that are compared
 
 
-def needed_views() -> list[str]:
-    """Names of the views that this one is made from, in an order in which they can be created."""
-    return named_views(" ".join(map(read_statement, _STATEMENTS)))
+def needed_views(others: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+    """Names of the views that this one is made from, as by `named_views`."""
+    return named_views(" ".join(map(read_statement, _STATEMENTS)), others)
 
 
 def keep_names(connection: duckdb.DuckDBPyConnection) -> None:

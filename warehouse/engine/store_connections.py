@@ -139,7 +139,7 @@ class StoreConnections:
                 self._connections[trust] = self._prepare(trust)
             self._prepare_order(trust, text)
             named = named_views(text)
-            if not KEPT.isdisjoint(named):
+            if not set(KEPT).isdisjoint(named):
                 self._find_kept(trust)
                 named = named_views(text, self._kept)
             self._make_views(trust, named)
@@ -174,7 +174,7 @@ class StoreConnections:
             self._aligned.pop(trust, None)
             if self._keeps_names(trust, is_aligned=is_aligned):
                 self._prepare_order(trust, "FROM build_order")
-                self._make_views(trust, needed_views())
+                self._make_views(trust, needed_views(self._kept))
                 with suppress(duckdb.OutOfMemoryException):  # the statement will say so
                     if RUNS not in self._kept:
                         keep_names(connection)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import duckdb
 
 from tracehouse.warehouse.catalogue.sql_files import read_statement
-from tracehouse.warehouse.catalogue.views import digest_of_views, named_views, view_text
+from tracehouse.warehouse.catalogue.views import digest_of_views, view_text
 from tracehouse.warehouse.engine.aligned_operators import RUNS, VIEW, AlignedOperators, needed_views
 from tracehouse.warehouse.engine.connection import open_cursor, registered, transaction
 from tracehouse.warehouse.engine.views import make_temporary_views
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SIGNATURES, EVENTS = "named_event_signatures", "program_events"
-_KEPT = (SIGNATURES, RUNS, EVENTS, VIEW)
-KEPT = frozenset(_KEPT)
+KEPT = (SIGNATURES, RUNS, EVENTS, VIEW)
 _SHOW = "FROM rows_of_{}"
 _DIFFERENT = """
 (FROM rows_of_{0} EXCEPT ALL FROM ({1})) UNION ALL (FROM ({1}) EXCEPT ALL FROM rows_of_{0})
@@ -61,14 +60,14 @@ class _State(NamedTuple):
 def load_texts() -> None:
     """Read what `find_kept_views` needs, for a process that cannot read files afterwards."""
     read_statement("view_rows_state")
-    digest_of_views(_KEPT)
+    digest_of_views(KEPT)
 
 
 def find_kept_views(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """The texts of views that show kept rows; none if the rows are not those of the store now."""
     if _read_state(connection) != _find_state(connection):
         return {}
-    return {view: _SHOW.format(view) for view in _KEPT}
+    return {view: _SHOW.format(view) for view in KEPT}
 
 
 def find_wrong_rows(connection: duckdb.DuckDBPyConnection) -> set[str]:
@@ -76,7 +75,7 @@ def find_wrong_rows(connection: duckdb.DuckDBPyConnection) -> set[str]:
     if not find_kept_views(connection):
         return set()
     with registered(connection, "aligned", _align_operators(connection, {})):
-        texts = {view: view_text(view) for view in _KEPT} | {VIEW: "FROM aligned"}
+        texts = {view: view_text(view) for view in KEPT} | {VIEW: "FROM aligned"}
         return {
             f"rows_of_{view}"
             for view, text in texts.items()
@@ -99,7 +98,7 @@ def _keep_view_rows(connection: duckdb.DuckDBPyConnection) -> None:
     with transaction(connection):
         connection.execute("DELETE FROM view_rows_state")
         if not is_extended:
-            for view in _KEPT:
+            for view in KEPT:
                 connection.execute(f"DELETE FROM rows_of_{view}")  # noqa: S608
         _keep_names(connection, stored.last_dump if stored and is_extended else -1)
         for view in (SIGNATURES, EVENTS):
@@ -116,7 +115,7 @@ def _keep_view_rows(connection: duckdb.DuckDBPyConnection) -> None:
 def _align_operators(connection: duckdb.DuckDBPyConnection, kept: Mapping[str, str]) -> pa.Table:
     """The operators of the store, aligned by the kept names of runs."""
     with open_cursor(connection) as cursor:
-        make_temporary_views(cursor, named_views(" ".join(needed_views()), kept), kept)
+        make_temporary_views(cursor, needed_views(kept), kept)
         AlignedOperators(cursor)
         return cursor.table(VIEW).to_arrow_table()
 
@@ -138,4 +137,4 @@ def _find_state(connection: duckdb.DuckDBPyConnection, until: _State | None = No
     """The state of the store as it is, or of the part of it up to the last ids of another."""
     last = dict(zip(_State._fields[:4], until or (None,) * 4, strict=False))
     (found,) = connection.execute(read_statement("view_rows_state"), last).fetchall()
-    return _State._make((*found, digest_of_views(_KEPT)))
+    return _State._make((*found, digest_of_views(KEPT)))

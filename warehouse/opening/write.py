@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -106,15 +106,14 @@ def rebuild_after_failure(
 
 def _open_settled(store: Path, *, is_shared: bool) -> Writer:
     """A writer of the store that is settled and up to date."""
-    writer = Writer(store, is_shared=is_shared)
-    try:
+    with ExitStack() as opened:
+        writer = Writer(store, is_shared=is_shared)
+        opened.callback(writer.close)
         with errors_while_open(store, store / FILE_NAME):
             writer.settle()
             catch_up(writer.connection, store)
+        opened.pop_all()
         return writer
-    except BaseException:  # an interrupt, too, must not leave the file locked
-        writer.close()
-        raise
 
 
 def catch_up(connection: duckdb.DuckDBPyConnection, store: Path) -> None:

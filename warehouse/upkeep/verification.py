@@ -72,6 +72,10 @@ class Damage(NamedTuple):
     tables: str
     problem: str
 
+    def describe(self) -> str:
+        """Whose rows are wrong, in which tables, and how, in a line."""
+        return f"{self.source or 'shared rows'}: {self.tables}: {self.problem}"
+
 
 class Verification(NamedTuple):
     """The result of a verification.

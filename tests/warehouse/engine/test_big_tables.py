@@ -11,13 +11,13 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.support.stores import ingest, write
+from tests.support.stores import ingest, make_old, write
 from tests.support.tiny_dumps import tiny_dump
 from tracehouse import Warehouse
 from tracehouse.warehouse.engine.connection import open_reader, use_database
-from tracehouse.warehouse.engine.migrations import FIRST_SCHEMA, store_in_memory
+from tracehouse.warehouse.engine.migrations import store_in_memory
 from tracehouse.warehouse.engine.store_file import FILE_NAME
-from tracehouse.warehouse.engine.tables import TABLES, VIEW_ROWS
+from tracehouse.warehouse.engine.tables import TABLES
 from tracehouse.warehouse.opening.snapshots import find_snapshots
 from tracehouse.warehouse.upkeep.compact import compact_store, request_compaction
 from tracehouse.warehouse.upkeep.rebuild import rebuild_store
@@ -62,10 +62,7 @@ def test_a_new_store_has_none(tmp_path: Path) -> None:
 
 
 def test_a_migrated_store_has_none(store: Path) -> None:
-    with duckdb.connect(str(store / FILE_NAME)) as connection:
-        for table in ("dump_digests", "build_order", *VIEW_ROWS):
-            connection.execute(f"DROP TABLE {table}")
-        connection.execute("UPDATE schema_migrations SET number = ?", [FIRST_SCHEMA])
+    make_old(store / FILE_NAME)
     Warehouse.open(store).close()
     with Warehouse.open(store, read_only=True) as warehouse:
         assert warehouse.sql("SELECT * FROM schema_migrations").num_rows > 1

@@ -9,13 +9,13 @@ import duckdb
 import pytest
 
 from tests.support.corpus import CORPUS
-from tests.support.stores import contents, ingest
+from tests.support.stores import contents, ingest, make_old
 from tracehouse import Warehouse
 from tracehouse.warehouse.engine import migrations
 from tracehouse.warehouse.engine.connection import open_memory, use_database
 from tracehouse.warehouse.engine.migrations import FIRST_SCHEMA, Migration, migrate, store_in_memory
 from tracehouse.warehouse.engine.store_file import FILE_NAME
-from tracehouse.warehouse.engine.tables import TABLES, VIEW_ROWS
+from tracehouse.warehouse.engine.tables import TABLES
 from tracehouse.warehouse.errors import OldStoreError, StoreError
 from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
@@ -124,10 +124,7 @@ def test_the_migrations_that_ship_follow_the_first_schema() -> None:
 
 
 def test_a_store_of_the_first_schema_gets_the_tables_of_a_new_one(store: Path) -> None:
-    with duckdb.connect(str(store / FILE_NAME)) as connection:
-        for table in ("dump_digests", "build_order", *VIEW_ROWS):
-            connection.execute(f"DROP TABLE {table}")
-        connection.execute("UPDATE schema_migrations SET number = ?", [FIRST_SCHEMA])
+    make_old(store / FILE_NAME)
     Warehouse.open(store).close()
     with Warehouse.open(store, read_only=True) as warehouse:
         for name, schema in TABLES.items():

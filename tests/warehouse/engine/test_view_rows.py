@@ -95,6 +95,7 @@ def test_readers_take_kept_rows_and_do_not_work_them_out(path: Path) -> None:
     [
         "UPDATE dumps SET model_id = 3 - model_id",
         "DELETE FROM dumps WHERE dump_id = 1",
+        "UPDATE dumps SET etrecord_id = 7 WHERE dump_id = 1",
         "INSERT INTO dumps SELECT * REPLACE (99 AS dump_id) FROM dumps LIMIT 1",
         "UPDATE build_order SET position = -position",
         "UPDATE devices SET name = 'x' || name",

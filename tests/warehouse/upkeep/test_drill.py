@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.support.planted import COLUMNS, make_full_store, plant
+from tests.support.planted import COLUMNS, plant
 from tests.support.stores import writing
 from tests.support.tiny_dumps import tiny_incoming
 from tracehouse import Warehouse
@@ -36,16 +36,6 @@ PLACES = [
     for column in OWN_COLUMNS.get(table, COLUMNS[table])
     if (table, column) not in {("dumps", "sha256"), ("dumps", "dump_id")}
 ]
-
-
-@pytest.fixture(scope="module")
-def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_full_store(tmp_path_factory.mktemp("full"))
-
-
-@pytest.fixture
-def store(full: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(full, tmp_path / "store"))
 
 
 def drilled(store: Path, file: Path | None = None) -> Verification:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.corpus import read_dump
-from tests.support.planted import find_planted, make_full_store, plan_values
+from tests.support.planted import find_planted, plan_values
 from tests.support.stores import ingest, write
 from tracehouse import Warehouse
 from tracehouse.ingest.schemas.dumps import STORED
@@ -27,16 +26,6 @@ from tracehouse.warehouse.upkeep.verification import (
     find_remedy,
     verify_store,
 )
-
-
-@pytest.fixture(scope="module")
-def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_full_store(tmp_path_factory.mktemp("full"))
-
-
-@pytest.fixture
-def store(full: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(full, tmp_path / "store"))
 
 
 def verify(store: Path, **options: Sample) -> Verification:
