@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.support.planted import COLUMNS, plant
+from tests.support.planted import COLUMNS, make_full_store, plant
 from tests.support.stores import writing
 from tests.support.tiny_dumps import tiny_incoming
 from tracehouse import Warehouse
@@ -36,6 +36,11 @@ PLACES = [
     for column in OWN_COLUMNS.get(table, COLUMNS[table])
     if (table, column) not in {("dumps", "sha256"), ("dumps", "dump_id")}
 ]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_full_store(tmp_path_factory.mktemp("made"))
 
 
 def drilled(store: Path, file: Path | None = None) -> Verification:
