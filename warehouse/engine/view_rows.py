@@ -26,24 +26,32 @@ if TYPE_CHECKING:
 SIGNATURES, EVENTS = "named_event_signatures", "program_events"
 KEPT = (SIGNATURES, RUNS, EVENTS, VIEW)
 _SHOW = "FROM rows_of_{}"
+_KEEP_STATE = "INSERT INTO view_rows_state VALUES (?, ?, ?, ?, ?, ?)"
 _DIFFERENT = """
 (FROM rows_of_{0} EXCEPT ALL FROM ({1})) UNION ALL (FROM ({1}) EXCEPT ALL FROM rows_of_{0})
 LIMIT 1"""
-_FOUND = {
-    # Of all dumps of the devices and models of new dumps, for these may be named anew.
-    RUNS: """WITH dumps AS ({}), runs AS (
-        SELECT * FROM main.runs WHERE dump_id IN (SELECT dump_id FROM dumps)
-    ) FROM ({})""",
-    SIGNATURES: """WITH event_signatures AS (
-        SELECT * FROM main.event_signatures WHERE event_signature_id NOT IN (
+# What has no rows yet; the view's text reads it by the name of its table.
+_NEW = {
+    SIGNATURES: (
+        "event_signatures",
+        """SELECT * FROM main.event_signatures WHERE event_signature_id NOT IN (
             SELECT event_signature_id FROM rows_of_named_event_signatures
-        )
-    ) FROM ({})""",
-    EVENTS: """WITH run_signatures AS (
-        SELECT * FROM main.run_signatures
-        WHERE run_signature_id NOT IN (SELECT run_signature_id FROM rows_of_program_events)
-    ) FROM ({})""",
+        )""",
+    ),
+    EVENTS: (
+        "run_signatures",
+        """SELECT * FROM main.run_signatures WHERE run_signature_id NOT IN (
+            SELECT run_signature_id FROM rows_of_program_events
+        )""",
+    ),
 }
+# Of all dumps of the devices and models of new dumps, for these may be named anew.
+_NAMED_ANEW = """WITH dumps AS ({}), runs AS (
+    SELECT * FROM main.runs WHERE dump_id IN (SELECT dump_id FROM dumps)
+), run_signatures AS (
+    SELECT * FROM main.run_signatures
+    WHERE run_signature_id IN (SELECT run_signature_id FROM runs)
+) FROM ({})"""
 
 
 class _State(NamedTuple):
@@ -94,22 +102,27 @@ def _keep_view_rows(connection: duckdb.DuckDBPyConnection) -> None:
     stored, now = _read_state(connection), _find_state(connection)
     if stored == now:
         return
+    if now.last_dump < 0 and not stored:  # a new store, whose views are empty
+        connection.execute(_KEEP_STATE, now)
+        return
     is_extended = stored is not None and stored == _find_state(connection, stored)
+    last = stored.last_dump if stored and is_extended else -1
     with transaction(connection):
         connection.execute("DELETE FROM view_rows_state")
         if not is_extended:
             for view in KEPT:
                 connection.execute(f"DELETE FROM rows_of_{view}")  # noqa: S608
-        _keep_names(connection, stored.last_dump if stored and is_extended else -1)
-        for view in (SIGNATURES, EVENTS):
-            found = _FOUND[view].format(view_text(view))
-            connection.execute(f"INSERT INTO rows_of_{view} {found}")
-    kept = {view: _SHOW.format(view) for view in (SIGNATURES, RUNS, EVENTS)}
+        _keep_names(connection, last)
+        for view, (table, new) in _NEW.items():
+            if connection.execute(f"{new} LIMIT 1").fetchall():
+                text = f"WITH {table} AS ({new}) FROM ({view_text(view)})"
+                connection.execute(f"INSERT INTO rows_of_{view} {text}")
+    ran = read_statement("runs_aligned_anew").replace("$last", str(last))
+    kept = {view: _SHOW.format(view) for view in (SIGNATURES, EVENTS)} | {RUNS: ran}
     aligned = _align_operators(connection, kept)
     with transaction(connection), registered(connection, "aligned", aligned):
-        connection.execute(f"DELETE FROM rows_of_{VIEW}")  # noqa: S608
-        connection.execute(f"INSERT INTO rows_of_{VIEW} FROM aligned")
-        connection.execute("INSERT INTO view_rows_state VALUES (?, ?, ?, ?, ?, ?)", now)
+        connection.execute(read_statement("keep_operators").replace("$last", str(last)))
+        connection.execute(_KEEP_STATE, now)
 
 
 def _align_operators(connection: duckdb.DuckDBPyConnection, kept: Mapping[str, str]) -> pa.Table:
@@ -123,7 +136,7 @@ def _align_operators(connection: duckdb.DuckDBPyConnection, kept: Mapping[str, s
 def _keep_names(connection: duckdb.DuckDBPyConnection, last: int) -> None:
     """Name the runs of all devices and models of dumps after the last one that was seen."""
     dumps = read_statement("dumps_named_anew").replace("$last", str(last))
-    found = _FOUND[RUNS].format(dumps, view_text(RUNS))
+    found = _NAMED_ANEW.format(dumps, view_text(RUNS))
     connection.execute(f"CREATE OR REPLACE TEMP TABLE found_names AS {found}")
     connection.execute(read_statement("keep_names"))
 

@@ -216,28 +216,6 @@ def test_the_name_of_a_store_is_the_name_of_a_directory(
         assert warehouse.sql("SELECT count(*) AS n FROM dumps")["n"].to_pylist() == [1]
 
 
-@pytest.mark.slow
-def test_a_full_disk_at_the_closing_checkpoint_is_said(tmp_path: Path) -> None:
-    warehouse = Warehouse.open(tmp_path, create=True)
-    warehouse.ingest([DUMP], manifest=MANIFEST)
-    assert warehouse._writer is not None
-    connection = warehouse._writer.connection
-
-    class Full:
-        def execute(self, text: str) -> None:
-            assert text == "CHECKPOINT"
-            connection.execute("SELECT error('Could not write file: No space left on device')")
-
-        def close(self) -> None:
-            connection.close()
-
-    warehouse._writer.connection = Full()  # type: ignore[assignment]
-    with pytest.raises(StoreError, match=r"the disk is full .* committed data is safe"):
-        warehouse.close()
-    with Warehouse.open(tmp_path, read_only=True) as again:
-        assert again.query("dumps").num_rows == 1
-
-
 def test_a_log_that_was_brought_into_the_file_is_gone_from_disk(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,3 +137,21 @@ def test_names_of_other_devices_are_not_written_again(path: Path) -> None:
     for row in names:
         is_old = (row["device"], row["model"], row["backend"]) != place
         assert (row["run"] == "old") == is_old
+
+
+def test_programs_of_other_models_are_not_aligned_again(tmp_path: Path) -> None:
+    def add(store: Warehouse, model: str, build: int) -> None:
+        manifest = Manifest.model_validate({"device": "d", "build": f"b{build}", "model": model})
+        data = traced_dump(PROGRAMS[build], seed=10 * len(model) + build)
+        store.ingest([Dump.of_bytes(f"{model}{build}.etdp", data, manifest)])
+
+    with Warehouse.open(tmp_path, create=True) as store:
+        for model in ("one", "other"):
+            add(store, model, 1)
+            add(store, model, 2)
+    with Warehouse.open(tmp_path) as store:
+        store.writing.execute("UPDATE rows_of_aligned_operators SET op_type = 'old'")
+        add(store, "one", 3)
+    with duckdb.connect(str(tmp_path / "warehouse.duckdb"), read_only=True) as plain:
+        kept = plain.sql("SELECT model, op_type = 'old' FROM rows_of_aligned_operators").fetchall()
+    assert dict(kept) == {"one": None, "other": True}
