@@ -38,7 +38,7 @@ from tracehouse.warehouse.engine.migrations import check_version
 from tracehouse.warehouse.engine.pool_views import show_pools
 from tracehouse.warehouse.engine.seal import is_sealed
 from tracehouse.warehouse.engine.store_checks import check_no_foreign_objects, check_tables
-from tracehouse.warehouse.engine.view_rows import KEPT, find_kept_views
+from tracehouse.warehouse.engine.view_rows import KEPT, find_kept_views, find_state
 from tracehouse.warehouse.engine.views import make_temporary_views
 
 if TYPE_CHECKING:
@@ -57,9 +57,6 @@ _UNCLASSIFIED = """
 SELECT DISTINCT name FROM event_signatures
 WHERE kind = 'other' AND delegate_id_int IS NULL AND delegate_id_str IS NULL LIMIT 1000
 """
-_VERSION = """SELECT
-    (SELECT sum(hash(d.dump_id, device_id, build_id, model_id, captured_at)) FROM dumps AS d),
-    (SELECT sum(hash(b)) FROM builds AS b)"""
 _OLD_KINDS = (
     "an earlier version took kernels of custom operators for framework tax when it stored some of "
     "these dumps: 'tracehouse rebuild' corrects it"
@@ -189,7 +186,7 @@ class StoreConnections:
 
     def _find_version(self, trust: Trust) -> object:
         """What differs between the states of the store that have other runs."""
-        return self._writer is None or self._connections[trust].execute(_VERSION).fetchall()
+        return self._writer is None or find_state(self._connections[trust])
 
     def _prepare_order(self, trust: Trust, text: str, /) -> None:
         """Make the table build_order if a statement reads it; a store has it."""

@@ -54,8 +54,8 @@ _NAMED_ANEW = """WITH dumps AS ({}), runs AS (
 ) FROM ({})"""
 
 
-class _State(NamedTuple):
-    """What kept rows follow from: the last ids, a hash of all up to these, and of the views."""
+class State(NamedTuple):
+    """What names of runs and operators follow from: last ids, a hash of all, and of the views."""
 
     last_dump: int
     last_build: int
@@ -73,7 +73,7 @@ def load_texts() -> None:
 
 def find_kept_views(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """The texts of views that show kept rows; none if the rows are not those of the store now."""
-    if _read_state(connection) != _find_state(connection):
+    if _read_state(connection) != find_state(connection):
         return {}
     return {view: _SHOW.format(view) for view in KEPT}
 
@@ -99,13 +99,13 @@ def checkpoint(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _keep_view_rows(connection: duckdb.DuckDBPyConnection) -> None:
-    stored, now = _read_state(connection), _find_state(connection)
+    stored, now = _read_state(connection), find_state(connection)
     if stored == now:
         return
     if now.last_dump < 0 and not stored:  # a new store, whose views are empty
         connection.execute(_KEEP_STATE, now)
         return
-    is_extended = stored is not None and stored == _find_state(connection, stored)
+    is_extended = stored is not None and stored == find_state(connection, stored)
     last = stored.last_dump if stored and is_extended else -1
     with transaction(connection):
         connection.execute("DELETE FROM view_rows_state")
@@ -141,13 +141,13 @@ def _keep_names(connection: duckdb.DuckDBPyConnection, last: int) -> None:
     connection.execute(read_statement("keep_names"))
 
 
-def _read_state(connection: duckdb.DuckDBPyConnection) -> _State | None:
+def _read_state(connection: duckdb.DuckDBPyConnection) -> State | None:
     found = connection.execute("SELECT * FROM view_rows_state").fetchall()
-    return _State(*found[0]) if len(found) == 1 else None
+    return State(*found[0]) if len(found) == 1 else None
 
 
-def _find_state(connection: duckdb.DuckDBPyConnection, until: _State | None = None) -> _State:
+def find_state(connection: duckdb.DuckDBPyConnection, until: State | None = None) -> State:
     """The state of the store as it is, or of the part of it up to the last ids of another."""
-    last = dict(zip(_State._fields[:4], until or (None,) * 4, strict=False))
+    last = dict(zip(State._fields[:4], until or (None,) * 4, strict=False))
     (found,) = connection.execute(read_statement("view_rows_state"), last).fetchall()
-    return _State._make((*found, digest_of_views(KEPT)))
+    return State._make((*found, digest_of_views(KEPT)))
