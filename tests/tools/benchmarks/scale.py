@@ -96,6 +96,7 @@ def fill(store: Path, *sizes: int) -> None:
             own = {name: value for name, value in given.items() if f"${name}" in statement}
             connection.execute(statement, own)
         update_build_order(connection)
+    Warehouse.open(store).close()  # keeps the names of runs and operators, as after an ingest
 
 
 def bench_scale(
