@@ -22,7 +22,8 @@
 -- columns:
 --   dump_id               INT        Number of the dump.
 --   device                STRING     Name of the device.
---   pool                  STRING     Pool of the device; null if none or several.
+--   pool                  STRING     Pool of the device; null if its dumps name none or
+--                                    several.
 --   build                 STRING     Id of the build.
 --   model                 STRING     Name of the model.
 --   backend               STRING     Backend of the model; null if none.

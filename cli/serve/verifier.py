@@ -1,10 +1,13 @@
-"""Verifies the store of a service while no dumps wait to be indexed: some dumps at a time, and a
-rebuild drill each night.
+"""Verifies the store of a service, some dumps at a time, and drills a rebuild each night.
+
+Each turn waits until no dumps wait to be indexed, but only as long as turns are apart: a service
+that is never idle is verified, too.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -67,7 +70,8 @@ class Verifier:
 
     def _run(self) -> None:
         while not self._ending.wait(self._seconds):
-            while not self._consumer.is_idle:
+            latest = time.monotonic() + self._seconds
+            while not self._consumer.is_idle and time.monotonic() < latest:
                 if self._ending.wait(_LOOK_SECONDS):
                     return
             for work in (self._verify, self._drill.run_if_due):

@@ -45,6 +45,14 @@ def test_wrong_rows_are_found_while_no_dumps_wait_and_told_everywhere(
     assert "run 'tracehouse rebuild" in told
 
 
+def test_a_service_that_is_never_idle_is_verified(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracehouse.warehouse.consumer.Consumer.is_idle", False)
+    with serving(store, verify_seconds=0.05) as client:
+        until(lambda: service_of(client).verifier.verified)
+
+
 def test_a_store_that_cannot_be_read_is_noted_and_tried_again(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
