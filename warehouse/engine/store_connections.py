@@ -186,7 +186,11 @@ class StoreConnections:
 
     def _find_version(self, trust: Trust) -> object:
         """What differs between the states of the store that have other runs."""
-        return self._writer is None or find_state(self._connections[trust])
+        if self._writer is None:
+            return True
+        with suppress(duckdb.OutOfMemoryException):  # the statement will say so
+            return find_state(self._connections[trust])
+        return object()
 
     def _prepare_order(self, trust: Trust, text: str, /) -> None:
         """Make the table build_order if a statement reads it; a store has it."""
