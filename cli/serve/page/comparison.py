@@ -54,7 +54,7 @@ def comparison(request: PageRequest) -> dict[str, Any]:
     places = {name: request.filters.get(name) for name in ("device", "pool")}
     for row in shown.rows:
         operator = pick(row, "delegate_id", "ordinal", "model", "backend")
-        row["href"] = link("/operator", event=row["event_name"], **operator, **places)
+        row["href"] = link("/history", event=row["event_name"], **operator, **places)
     title = f"{name_text(head)} against {name_text(base)}"
     chosen = {name: values for name, values in request.filters.items() if name != "build"}
     tested = link("/v1/queries/comparison", base=base, head=head, **chosen, format="csv")

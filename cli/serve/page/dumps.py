@@ -121,7 +121,7 @@ def _runs(found: dict[str, Any], events: list[dict[str, Any]]) -> dict[str, Any]
 
 def _event(row: Row) -> Cell:
     name, delegate = row["event_name"], row["delegate_id"]
-    return Cell(name, link("/operator", event=name, delegate_id=delegate, **pick(row, *PLACE)))
+    return Cell(name, link("/history", event=name, delegate_id=delegate, **pick(row, *PLACE)))
 
 
 def _instruction(row: Row) -> str:
@@ -133,7 +133,7 @@ def _duration(row: Row) -> str:
 
 
 def _build(row: Row) -> Cell:
-    return Cell(row["build"], link("/operators", **pick(row, "device", "build")))
+    return Cell(row["build"], link("/explore/operator_hotspots", **pick(row, "device", "build")))
 
 
 _DUMP_COLUMNS = (

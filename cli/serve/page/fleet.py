@@ -115,7 +115,7 @@ def _pools(devices: pa.Table) -> pa.Table:
 
 
 def _device(row: Row) -> Cell:
-    return Cell(row["device"], link("/latency", device=row["device"]) if row["dump_count"] else "")
+    return Cell(row["device"], link("/history", device=row["device"]) if row["dump_count"] else "")
 
 
 def _problems(row: Row) -> Cell:
@@ -144,7 +144,7 @@ def _newest(row: Row) -> Cell:
         return Cell(NONE)
     late = row["builds_behind"]
     text = f" ({count_text(late, 'build')} behind)" if late else ""
-    href = link("/operators", device=row["device"], build=row["last_build"])
+    href = link("/explore/operator_hotspots", device=row["device"], build=row["last_build"])
     return Cell(f"{row['last_build']}{text}", href)
 
 

@@ -21,6 +21,7 @@ from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.queryable import Queryable
 
 _SINCE = "SELECT count(*) AS n FROM dumps WHERE ingested_at > $judged_at"
+_REFUSED = "/explore/ingest_errors"
 MOST = 8  # alerts of a list
 BUILDS = 20  # of a sparkline
 
@@ -107,7 +108,7 @@ def _limits(report: Report) -> list[tuple[str, str, str]]:
         ("", f"{coverage.judged_count:,} of {coverage.series_count:,} series judged, from "
          f"{count_text(coverage.dump_count, 'dump')} of "
          f"{count_text(coverage.device_count, 'device')}", evidence),
-        ("warn" if refused else "", f"{count_text(refused, 'file')} refused", "/errors"),
+        ("warn" if refused else "", f"{count_text(refused, 'file')} refused", _REFUSED),
     ]  # fmt: skip
 
 
@@ -136,7 +137,7 @@ def _history(report: Report, group: Group) -> str:
     if is_measure(member):
         return link("/history", group=group.id, head=report.head)
     operator = pick(vars(member), "delegate_id", "ordinal")
-    return link("/operator", event=member.event_name, **operator, **_place(member))
+    return link("/history", event=member.event_name, **operator, **_place(member))
 
 
 def _timelines(group: Group, member: Member) -> str:
