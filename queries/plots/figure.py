@@ -137,9 +137,8 @@ def history_chart(name: str, table: pa.Table) -> LineChart:
 
 
 def _count_series(table: pa.Table) -> int:
-    return (
-        table.select(series_columns(table)).group_by(series_columns(table)).aggregate([]).num_rows
-    )
+    keys = series_columns(table)
+    return int(table.group_by(keys).aggregate([]).num_rows)
 
 
 def _edge(

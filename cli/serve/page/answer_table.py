@@ -30,7 +30,8 @@ from tracehouse.warehouse.errors import QueryError
 ROWS = 100  # of a page
 _IDS = ("_id", "_index", "ordinal", "rank", "position")
 _CHANGES = ("delta", "change", "shift", "drift", "excess", "error")
-_OPERATOR = ("event_name", "delegate_id", "ordinal", "instruction_id")
+_OPERATOR = ("delegate_id", "ordinal", "instruction_id")
+_INTERNAL = ("rank", "build_ordinal", "committed_at", "first_captured_at", "run_signature_id")
 _PLACE = ("device", "model", "backend")
 _ON_PHONES, _ON_TABLETS = 3, 6  # columns
 _TIMES = ("total", "self", "mean", "tax", "kernel", "delegate", "execute", "run", "call", "lost")
@@ -47,37 +48,42 @@ class AnswerTable(NamedTuple):
 def answer_table(request: Address, header: Header, table: pa.Table) -> AnswerTable:
     """The page of the answer in the address, sorted as it says, else in the answer's order."""
     docs = {column.name: column.doc for column in header.columns}
-    names = [name for name in table.column_names if table[name].null_count < table.num_rows]
-    same = [name for name in names if _is_constant(table[name])]
-    names = [name for name in names if name not in same]
+    known = [name for name in table.column_names if table[name].null_count < table.num_rows]
+    same = [name for name in known if _is_constant(table[name])]
+    names = [name for name in known if name not in same and not _is_left_out(name, table)]
     value = _drawn_column(header.name, table)
-    if "event_name" in names:
-        names = [name for name in names if name not in _OPERATOR[1:]]
     columns: list[Column] = []
     for name in names:
         kind = table.schema.field(name).type
         is_number = _is_number(kind)
-        columns.append(
-            Column(
-                heading(name),
-                partial(_operator, same=_first(table, same)) if name == "event_name"
-                else _cell(name, is_number),
-                "" if types.is_nested(kind) else name,
-                is_number,
-                docs.get(name, ""),
-            )
-        )  # fmt: skip
+        cell = (
+            partial(_operator, same=_first(table, same))
+            if name == "event_name"
+            else (_cell(name, is_number=is_number))
+        )
+        sort = "" if types.is_nested(kind) else name
+        columns.append(Column(heading(name), cell, sort, is_number, docs.get(name, "")))
         if name == value and (most := _most(table[name])):
-            columns.append(Column("", partial(_bar, name=name, most=most), room="p2"))
-    columns = _with_rooms(columns, names, value)
-    shown = sort_page(request, table, columns, sort="", size=ROWS)
+            columns.append(Column("", partial(_bar, name=name, most=most), room="p2 draw"))
+    shown = sort_page(request, table, _with_rooms(columns, value), sort="", size=ROWS)
     common = [
         f"{heading(name).lower()} {_text(value)}"
         for name, value in _first(table, same).items()
         if name not in request.filters
     ]
-    made = listing(request, "Answer", columns, shown)
+    made = listing(request, "Answer", _with_rooms(columns, value), shown)
     return AnswerTable(made, ", ".join(common), value is not None)
+
+
+def _is_left_out(name: str, table: pa.Table) -> bool:
+    """Whether people get a column only in files: what another column says, or counts of nothing."""
+    names = table.column_names
+    if name in _INTERNAL or (name == "pool" and "device" in names):
+        return True
+    if name in _OPERATOR:
+        return "event_name" in names
+    column = table[name]
+    return name.endswith("_count") and pc.max(column).as_py() == 0 == pc.min(column).as_py()
 
 
 def heading(name: str) -> str:
@@ -123,13 +129,13 @@ def _most(column: pa.ChunkedArray) -> float:
     return float(edges["max"]) if edges["min"] is not None and edges["min"] >= 0 else 0.0
 
 
-def _with_rooms(columns: list[Column], names: Sequence[str], value: str | None) -> list[Column]:
+def _with_rooms(columns: Sequence[Column], value: str | None) -> list[Column]:
     """The columns, of which the later ones are left out where there is little room."""
     rooms = ["", "p2", "p3"]
     found = []
     for place, column in enumerate(columns):
         level = (place >= _ON_PHONES) + (place >= _ON_TABLETS)
-        is_kept = column.sort == value or column.room
+        is_kept = column.sort in (value, "event_name") or column.room
         found.append(column if is_kept else column._replace(room=rooms[level]))
     return found
 
@@ -138,7 +144,7 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
-def _cell(name: str, is_number: bool) -> Callable[[Row], Cell | str]:
+def _cell(name: str, *, is_number: bool) -> Callable[[Row], Cell | str]:
     """How a cell of the column is shown."""
     if name.endswith("_ns"):
         return lambda row: time_cell(row[name])

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from starlette.responses import RedirectResponse, Response
 
 from tracehouse.cli.serve.answers.query_request import QueryRequest
@@ -39,6 +40,7 @@ _FILES = ("csv", "json", "arrow", "parquet")
 # Groups whose queries are about one build, if the address names none.
 _OF_ONE_BUILD = ("Where time goes", "How fast", "Memory and energy")
 _EVERY = "*"
+_INSTRUCTION = {"build", "model", "run", "event_name", "delegate_id", "instruction_id"}
 
 
 def questions(_: PageRequest) -> dict[str, Any]:
@@ -76,7 +78,7 @@ def explore(request: PageRequest) -> dict[str, Any]:
     table = _answer(request, query, params)
     rows = link(f"/v1/queries/{header.name}", **params)
     drawing = link(f"{request.path}.svg", **params)
-    shown = answer_table(request, header, table)
+    shown = answer_table(request, header, _with_ordinals(request, table))
     return {
         **parts,
         "files": [(form.upper() if form != "arrow" else "Arrow", _with(rows, form))
@@ -183,6 +185,19 @@ def _answer(request: PageRequest, query: Query, params: Mapping[str, list[str] |
     wanted.check_pools()
     with wanted.answer(request.store, request.nights.settings, Page(MOST_ROWS, 0)) as rows:
         return check_length(pa.Table.from_batches(rows, rows.schema))
+
+
+def _with_ordinals(request: PageRequest, table: pa.Table) -> pa.Table:
+    """The answer with the numbers of its operators, if it has their instructions instead."""
+    names = set(table.column_names)
+    if not names >= _INSTRUCTION or "ordinal" in names or not table.num_rows:
+        return table
+    builds = pc.unique(table["build"]).to_pylist()
+    numbers = request.table("page_ordinals", build=builds)
+    keys = [name for name in numbers.column_names if name in names]
+    found = {tuple(row[key] for key in keys): row["ordinal"] for row in numbers.to_pylist()}
+    columns = zip(*(table[key].to_pylist() for key in keys), strict=True)
+    return table.append_column("ordinal", pa.array(map(found.get, columns), pa.int32()))
 
 
 def _charts(address: Address, name: str, table: pa.Table) -> list[Chart]:

@@ -84,8 +84,8 @@ class Form(NamedTuple):
         names: Suggestions, by filter.
     """
 
-    fields: Sequence[Field]
-    builds: Sequence[Field] = ()
+    fields: list[Field]
+    builds: list[Field]
     hidden: Sequence[tuple[str, str]] = ()
     facets: Sequence[Facet] = ()
     clear: str = ""

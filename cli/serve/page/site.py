@@ -78,7 +78,7 @@ def view(
         news: Fields of `Counts` that change what the view shows.
     """
     filters = (*NAMES, *DATES) if is_filtered and own is None else ()
-    fixed = Wanted(filters, builds)
+    wanted_of = own or (lambda _: Wanted(filters, builds))
 
     @wraps(make)
     async def answer(request: Request) -> Response:
@@ -94,8 +94,8 @@ def view(
             parts = make(page)
             if isinstance(parts, Response):
                 return parts
-            if is_filtered and own is None:
-                parts.setdefault("form", filter_form(page, fixed))
+            if filters and "form" not in parts:
+                parts["form"] = filter_form(page, wanted_of(page))
             return show(request, parts.pop("template", "tables"), frame | parts)
 
         try:
@@ -108,9 +108,7 @@ def view(
             return await query_night(request, render, seconds=WAIT_SECONDS)
         except ERRORS as error:
             status, parts = problem_parts(request, error)
-            wanted = fixed if own is None else own(read_address(request))
-            if any(wanted):
-                parts["form"] = await _form_of_problem(request, bearer, wanted)
+            parts["form"] = await _form_of_problem(request, bearer, wanted_of)
             shown = partial(show, request, "tables", frame | parts, status=status)
             return await run_in_threadpool(shown)
 
@@ -123,9 +121,14 @@ def _judging_parts(build: str) -> Parts:
     return {"title": "Not judged yet", "empty": text, "reload_seconds": _RELOAD_SECONDS}
 
 
-async def _form_of_problem(request: Request, bearer: Bearer, wanted: Wanted) -> Form:
+async def _form_of_problem(
+    request: Request, bearer: Bearer, wanted_of: Callable[[Address], Wanted]
+) -> Form | None:
     """The form that narrows a view that failed; without suggestions if they fail, too."""
     address, service = read_address(request), request.app.state.service
+    wanted = wanted_of(address)
+    if not any(wanted):
+        return None
 
     def render(store: Warehouse) -> Form:
         page = PageRequest(**vars(address), store=store, bearer=bearer, nights=service.nights)
@@ -171,6 +174,7 @@ def show(
             if bearer
         ],
         "version": version("tracehouse"),
+        "address": str(request.base_url).rstrip("/"),
         "form": None,
         "obstacle": consumer.problem if bearer else None,
         "problem": "",
