@@ -33,6 +33,17 @@ _CHANGES = ("delta", "change", "shift", "drift", "excess", "error")
 _OPERATOR = ("delegate_id", "ordinal", "instruction_id")
 _INTERNAL = ("rank", "build_ordinal", "committed_at", "first_captured_at", "run_signature_id")
 _PLACE = ("device", "model", "backend")
+_NAMES = (
+    *_PLACE,
+    "pool",
+    "build",
+    "run",
+    "group",
+    "op_type",
+    "module_path",
+    "allocator",
+    "counter",
+)
 _ON_PHONES, _ON_TABLETS = 3, 6  # columns
 _TIMES = ("total", "self", "mean", "tax", "kernel", "delegate", "execute", "run", "call", "lost")
 
@@ -47,32 +58,53 @@ class AnswerTable(NamedTuple):
 
 def answer_table(request: Address, header: Header, table: pa.Table) -> AnswerTable:
     """The page of the answer in the address, sorted as it says, else in the answer's order."""
-    docs = {column.name: column.doc for column in header.columns}
     known = [name for name in table.column_names if table[name].null_count < table.num_rows]
     same = [name for name in known if _is_constant(table[name])]
     names = [name for name in known if name not in same and not _is_left_out(name, table)]
     value = _drawn_column(header.name, table)
-    columns: list[Column] = []
-    for name in names:
-        kind = table.schema.field(name).type
-        is_number = _is_number(kind)
-        cell = (
-            partial(_operator, same=_first(table, same))
-            if name == "event_name"
-            else (_cell(name, is_number=is_number))
-        )
-        sort = "" if types.is_nested(kind) else name
-        columns.append(Column(heading(name), cell, sort, is_number, docs.get(name, "")))
-        if name == value and (most := _most(table[name])):
-            columns.append(Column("", partial(_bar, name=name, most=most), room="p2 draw"))
-    shown = sort_page(request, table, _with_rooms(columns, value), sort="", size=ROWS)
+    columns = _columns(header, table, _in_order(names, value), value)
+    shown = sort_page(request, table, columns, sort="", size=ROWS)
     common = [
         f"{heading(name).lower()} {_text(value)}"
         for name, value in _first(table, same).items()
         if name not in request.filters
     ]
-    made = listing(request, "Answer", _with_rooms(columns, value), shown)
+    made = listing(request, "Answer", columns, shown)
     return AnswerTable(made, ", ".join(common), value is not None)
+
+
+def _in_order(names: Sequence[str], value: str | None) -> list[str]:
+    """The operator first, then its place, then what is drawn, then all else."""
+    first = ("event_name", *_PLACE)
+    start = [name for name in first if name in names] if "event_name" in names else []
+    texts = [*start, *(name for name in names if name in _NAMES and name not in start)]
+    drawn = [value] if value in names else []
+    return [*texts, *drawn, *(name for name in names if name not in (*texts, *drawn))]
+
+
+def _columns(
+    header: Header, table: pa.Table, names: Sequence[str], value: str | None
+) -> list[Column]:
+    docs = {column.name: column.doc for column in header.columns}
+    places = [name for name in _PLACE if name in names]
+    operator = partial(_operator, places=places)
+    columns: list[Column] = []
+    for name in names:
+        kind = table.schema.field(name).type
+        is_number = _is_number(kind)
+        cell = operator if name == "event_name" else _cell(name, is_number=is_number)
+        sort = "" if types.is_nested(kind) else name
+        is_under = name in places and "event_name" in names  # the operator's cell has it there
+        room = "p2" if is_under else "" if name in ("event_name", value) else _room(len(columns))
+        columns.append(Column(heading(name), cell, sort, is_number, docs.get(name, ""), room))
+        if name == value and (most := _most(table[name])):
+            columns.append(Column("", partial(_bar, name=name, most=most), room="p2 draw"))
+    return columns
+
+
+def _room(place: int) -> str:
+    """The class of a column at a place: the later ones are left out where there is little room."""
+    return "" if place < _ON_PHONES else "p2" if place < _ON_TABLETS else "p3"
 
 
 def _is_left_out(name: str, table: pa.Table) -> bool:
@@ -129,17 +161,6 @@ def _most(column: pa.ChunkedArray) -> float:
     return float(edges["max"]) if edges["min"] is not None and edges["min"] >= 0 else 0.0
 
 
-def _with_rooms(columns: Sequence[Column], value: str | None) -> list[Column]:
-    """The columns, of which the later ones are left out where there is little room."""
-    rooms = ["", "p2", "p3"]
-    found = []
-    for place, column in enumerate(columns):
-        level = (place >= _ON_PHONES) + (place >= _ON_TABLETS)
-        is_kept = column.sort in (value, "event_name") or column.room
-        found.append(column if is_kept else column._replace(room=rooms[level]))
-    return found
-
-
 def _is_number(kind: pa.DataType) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
@@ -176,16 +197,16 @@ def _text(value: object) -> str:
     return name_text(value, 300) if isinstance(value, str) else json_text(plain_value(value))
 
 
-def _operator(row: Row, same: Row) -> Cell:
-    """An operator, with a link to its history."""
-    known = {**row, **same}
-    event, delegate, ordinal = known["event_name"], known.get("delegate_id"), known.get("ordinal")
+def _operator(row: Row, places: Sequence[str]) -> Cell:
+    """An operator, with a link to its history; its place stands below it on phones."""
+    event, delegate, ordinal = row["event_name"], row.get("delegate_id"), row.get("ordinal")
     if event is None:
         return Cell(NONE)
-    place = {name: known.get(name) for name in _PLACE}
+    place = {name: row.get(name) for name in _PLACE}
     number = {"ordinal": ordinal} if ordinal is not None else {}
     href = link("/history", event=event, delegate_id=delegate, **number, **place)
-    return Cell(operator_text(event, delegate, ordinal or 0), href)
+    under = " · ".join(name_text(row[name]) for name in places if row[name])
+    return Cell(operator_text(event, delegate, ordinal or 0), href, under=under)
 
 
 def _bar(row: Row, name: str, most: float) -> Cell:

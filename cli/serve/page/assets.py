@@ -15,6 +15,7 @@ SCRIPTS = {  # by address
     "/changes.js": "changes.js",
     "/charts.js": "charts.js",
     "/page.js": "page.js",
+    "/sql.js": "sql.js",
     "/uplot.js": "uplot/uPlot.iife.min.js",
 }
 _STATIC = files("tracehouse.cli.serve.page") / "static"

@@ -18,12 +18,13 @@ _LONGEST_LINK = 8000
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table: a text, perhaps with a unit, as a link, or a picture as SVG."""
+    """A cell of a table: a text, perhaps with a unit or a line below it, or a picture as SVG."""
 
     text: str
     href: str = ""
     picture: str = ""
     unit: str = ""
+    under: str = ""
 
 
 def link(path: str, **params: object) -> str:
@@ -94,9 +95,8 @@ def age_text(when: datetime | None) -> str:
 def time_cell(value_ns: float | None) -> Cell:
     """A duration whose unit stands apart: milliseconds with two decimals, microseconds with one.
 
-    >>> time_cell(14_903_000), time_cell(422_210), time_cell(None).text
-    (Cell(text='14.90', href='', picture='', unit='ms'), Cell(text='422.2', href='', picture='', \
-unit='µs'), '–')
+    >>> [(cell.text, cell.unit) for cell in map(time_cell, (14_903_000, 422_210, None))]
+    [('14.90', 'ms'), ('422.2', 'µs'), ('–', '')]
     """
     if value_ns is None:
         return Cell(NONE)

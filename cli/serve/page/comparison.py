@@ -36,10 +36,7 @@ def comparison(request: PageRequest) -> dict[str, Any]:
     Raises:
         Problem: 400 if the two are the same build.
     """
-    builds = [row["build"] for row in request.rows("page_builds")[1:]]
-    head = request.fields.get("head") or (builds[-1] if builds else "")
-    earlier = builds[: builds.index(head)] if head in builds else builds
-    base = request.fields.get("base") or (earlier[-1] if earlier else "")
+    base, head = choose_builds(request)
     parts = {
         "title": "Compare",
         "empty": "Two builds are needed here: name them, or widen the filters.",
@@ -66,6 +63,14 @@ def comparison(request: PageRequest) -> dict[str, Any]:
         "tables": [listing(request, title, _COLUMNS, shown, note=f"{note}.")],
         "files": [("All levels of this comparison, as CSV", tested)],
     }
+
+
+def choose_builds(request: PageRequest) -> tuple[str, str]:
+    """Base and head in the address, by default the last two; empty if there are too few builds."""
+    builds = [row["build"] for row in request.rows("page_builds")[1:]]
+    head = request.fields.get("head") or (builds[-1] if builds else "")
+    earlier = builds[: builds.index(head)] if head in builds else builds
+    return request.fields.get("base") or (earlier[-1] if earlier else ""), head
 
 
 def _operator(row: Row) -> Cell:

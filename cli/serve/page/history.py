@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow.compute as pc
@@ -101,7 +102,8 @@ def _history(request: PageRequest, what: str, **params: str) -> dict[str, Any]:
         at = request.fields.get("at", "")
         chart = LineChart(what, "build", builds, lines, merge_marks(marks), at=at)
         drawn: dict[str, Any] = {"charts": trend_chart(request, "/history", chart, **params)}
-        tables += [_points_table(row) for row in shown.rows if what != METHOD]
+        points = [_points_table(row) for row in shown.rows if what != METHOD]
+        tables += [replace(one, is_folded=len(points) > 1) for one in points]
     else:
         drawn = {}
     return {**drawn, "tables": tables, "note_form": form}

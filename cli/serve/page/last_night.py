@@ -145,7 +145,8 @@ def _timelines(group: Group, member: Member) -> str:
     if group.last_good is None:
         return ""
     builds = {"base": group.last_good, "head": group.first_bad}
-    return link("/timelines", **builds, run=member.run, **_place(member))
+    event = member.delegate_id or member.event_name
+    return link("/timelines", **builds, run=member.run, event=event, **_place(member))
 
 
 def _spark(report: Report, group: Group) -> str:

@@ -68,6 +68,11 @@ class Table:
     pager: Pager = _ONE_PAGE
     is_folded: bool = False
 
+    @property
+    def is_compact(self) -> bool:
+        """Whether columns are left out on phones, where rows are else blocks."""
+        return any(head.room for head in self.heads)
+
 
 class Shown(NamedTuple):
     """The rows of a page, how they are sorted, and the pages around it."""

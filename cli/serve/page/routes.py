@@ -27,7 +27,7 @@ from tracehouse.cli.serve.page.triage import triage, write_note
 VIEWS = {
     "/": view(fleet.fleet, *fleet.FIELDS, news=Counts._fields),
     "/compare": view(comparison.comparison, *comparison.FIELDS, builds=comparison.BUILDS),
-    "/timelines": view(timelines.timelines, *timelines.FIELDS),
+    "/timelines": view(timelines.timelines, *timelines.FIELDS, builds=comparison.BUILDS),
     "/explore": view(explore.questions, is_filtered=False, news=()),
     "/explore/dump/{number}": view(explore.explore_dump, "run", is_filtered=False),
     "/explore/{name}.svg": view(explore.explore_file, own=explore.filters_of),

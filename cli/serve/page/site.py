@@ -221,7 +221,9 @@ def problem_parts(request: Request, error: Exception) -> tuple[int, Parts]:
     if isinstance(error, ParameterError):
         detail = f"{error.param}: {_HINT.split(error.problem)[0]}"
     title = VIEWS.get(request.url.path, phrase)
-    return problem.status_code, {"title": title, "problem": f"{phrase}: {detail}."}
+    told = detail[:1].upper() + detail[1:]
+    end = "" if told.endswith((".", "?", "!")) else "."
+    return problem.status_code, {"title": title, "problem": f"{told}{end}"}
 
 
 async def help_page(request: Request) -> Response:
