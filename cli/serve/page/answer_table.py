@@ -78,7 +78,7 @@ def _in_order(names: Sequence[str], value: str | None) -> list[str]:
     first = ("event_name", *_PLACE)
     start = [name for name in first if name in names] if "event_name" in names else []
     texts = [*start, *(name for name in names if name in _NAMES and name not in start)]
-    drawn = [value] if value in names else []
+    drawn = [value] if value and value in names else []
     return [*texts, *drawn, *(name for name in names if name not in (*texts, *drawn))]
 
 

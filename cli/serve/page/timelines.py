@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from tracehouse.cli.serve.page.cells import Row, link
+from tracehouse.cli.serve.page.cells import PLACE, Row, link
 from tracehouse.cli.serve.page.charts import Chart, file_links
 from tracehouse.cli.serve.page.comparison import BUILDS, choose_builds
 from tracehouse.cli.serve.page.dumps import read_run
-from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.cli.serve.page.filter_form import Wanted, filter_form
+from tracehouse.cli.serve.page.page_request import DATES, NAMES, PageRequest
 from tracehouse.cli.serve.page.timeline import (
     PART_FIELDS,
     Part,
@@ -27,7 +29,7 @@ def timelines(request: PageRequest) -> dict[str, Any]:
     builds = choose_builds(request)
     if not all(builds):
         return {"title": "Timelines", "empty": "Two builds are needed here: widen the filters."}
-    part = read_part(request)
+    request, part = _at_one_place(request, builds[1]), read_part(request)
     runs = {"run": name} if (name := request.fields.get("run")) else {}
     found = request.rows("page_median_dumps", build=builds, **runs)
     dumps = {row["build"]: row for row in found}
@@ -38,11 +40,19 @@ def timelines(request: PageRequest) -> dict[str, Any]:
     ]
     end = max((one.end for _, _, one in drawn if one), default=0.0)
     return {
+        "form": filter_form(request, Wanted((*NAMES, *DATES), BUILDS)),
         "title": f"A median run of {name_text(builds[0])} and {name_text(builds[1])}",
         "lead": f"Both are on the same time axis. Click an event to zoom in.{_marked(part)}",
         "charts": [_chart(request, build, row, one, end) for build, row, one in drawn if one],
         "empty": "" if len(drawn) == 2 else "One of the builds has no such run: widen the filters.",
     }
+
+
+def _at_one_place(request: PageRequest, head: str) -> PageRequest:
+    """The request at a device and model; those of the head's newest dump if it names none."""
+    newest = request.rows("page_dumps", most=1, before=0, build=[head])
+    own = {name: [row[name]] for row in newest for name in PLACE if row[name]}
+    return replace(request, filters={**own, **request.filters})
 
 
 def _marked(part: Part) -> str:
