@@ -28,6 +28,7 @@ from tracehouse.warehouse.errors import QueryError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+COMPARISONS = ("comparison", "regression_deltas")  # drawn by their verdicts
 VALUES = (
     "delta", "p50_ns", "self_ns", "median_ns", "duration_ns", "value_ns", "total_ns",
 )  # fmt: skip
@@ -57,6 +58,10 @@ def query_figure(name: str, table: pa.Table) -> str:
         more = f"the first {MOST_LINES} of {count_text(_count_series(table), 'line')}"
         note = more if _count_series(table) > MOST_LINES else ""
         return line_figure(chart, f"{name}: {value}", note=note)
+    if name in COMPARISONS:
+        from tracehouse.queries.comparison import picture_of_rows
+
+        return picture_of_rows(rows)
     parts, height = _bars(rows, value)
     head = label(_MARGIN, 20, f"{name}: {value}", "start")
     drawn = svg.SVG(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tracehouse.queries.report import figures, outline, plots
+from tracehouse.queries.report import change_html, figures, outline, plots
 from tracehouse.queries.report.headline import order_rows
 from tracehouse.queries.report.outline import (
     Section,
@@ -104,6 +104,7 @@ def page_environment(*packages: str) -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(
+        change_html=change_html,
         figures=figures,
         plots=plots,
         outline=outline,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tracehouse.queries.report import figures
+from tracehouse.queries.report.change import ChangeTable, Kind
 from tracehouse.queries.report.headline import order_rows
 from tracehouse.queries.report.outline import (
     Section,
@@ -159,6 +160,42 @@ def _details(group: Group, report: Report) -> str:
 def sums_text(breakdowns: Sequence[Breakdown]) -> str:
     """What the change of each method consists of, as folded tables."""
     return "".join(map(_folded, list_sums(breakdowns)))
+
+
+def changes_markdown(table: ChangeTable) -> str:
+    """The changes of a table as Markdown, and what is folded in a line; speeds are footnotes."""
+    rows: list[tuple[str, ...]] = []
+    notes: list[str] = []
+    for change in table.changes[:MAX_ROWS]:
+        base, head, unit = change.levels
+        foot = ""
+        if change.speeds is not None:
+            foot = f" <sup>{len(notes) + 1}</sup>"
+            notes.append(f"<sup>{len(notes) + 1}</sup> {change.speeds.sentence}")
+        is_loud = change.kind in (Kind.SLOWER, Kind.NEW)
+        between = "" if change.low is None else change.between
+        cost = "" if change.cost_ns is None else f"{table.cost(change)} {table.cost_unit}"
+        rows.append(
+            (
+                f"{change.kind.mark} {change.word}",
+                f"{_strong(code(str(change.operator)), is_loud)}{foot}",
+                plain(table.where(change)),
+                f"{base} → {head} {unit}".rstrip(),
+                _strong(change.percent, is_loud),
+                between,
+                _strong(cost, is_loud and bool(cost)),
+            )
+        )
+    more = len(table.changes) - len(rows)
+    columns = ("", "Operator", "Model", "Base → head", "Change", "Between", "Cost per run")
+    shown = table_text(columns, (3, 4, 6), rows) if rows else ""
+    tail = [f"{more:,} more changes."] if more > 0 else []
+    tail += [*notes, *([f"{table.rest}."] if table.rest else [])]
+    return f"{shown}{''.join(f'{chr(10)}{line}{chr(10)}' for line in tail)}"
+
+
+def _strong(text: str, is_loud: bool) -> str:
+    return f"**{text}**" if is_loud else text
 
 
 def _member(member: Member) -> tuple[str, ...]:
