@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from textwrap import wrap
 from typing import NamedTuple
 
@@ -54,12 +55,18 @@ class Comparison(NamedTuple):
 
 
 def describe_pair(
-    rows: Sequence[Row], *, base: str, head: str, obstacle: str | None = None
+    rows: Sequence[Row],
+    *,
+    base: str,
+    head: str,
+    obstacle: str | None = None,
+    href: Callable[[Row], str] = lambda _: "",
 ) -> Comparison:
     """The comparison of two builds from the rows of the query `comparison`.
 
-    `obstacle` is why nothing can be compared, if so.
+    `obstacle` is why nothing can be compared, if so; `href` makes the address of a row.
     """
+    describe = partial(_describe, href=href)
     found = tally_operators(rows)
     operators = [] if obstacle else shared_operators(rows)
     sums = [row for row in rows if row["level"] in _SUMS and _is_change(row)]
@@ -69,15 +76,15 @@ def describe_pair(
     sentence = pair_sentence(found, rows)
     if wrong_clock:
         sentence = f"{wrong_clock[0]}. {sentence}"
-    table = ChangeTable.of(map(_describe, operators))
+    table = ChangeTable.of(map(describe, operators))
     lead = f"{build_text(head)} against {build_text(base)}"
     return Comparison(
         f"{obstacle}." if obstacle else sentence,
         f"{lead} on {table.device}" if table.device else lead,
         found.tally if operators else Tally("operator", []),
-        ChangeTable.of(map(_describe, runs)),
+        ChangeTable.of(map(describe, runs)),
         table,
-        ChangeTable.of(map(_describe, sums)),
+        ChangeTable.of(map(describe, sums)),
         [] if obstacle else [*_left_out(found, base, head), *_notes(rows)],
     )
 
@@ -158,8 +165,8 @@ def _tables(found: Comparison) -> Iterator[tuple[str, ChangeTable]]:
     yield "Types, modules and pools", found.sums
 
 
-def _describe(row: Row) -> Change:
-    change = change_of_row(row)
+def _describe(row: Row, href: Callable[[Row], str]) -> Change:
+    change = change_of_row(row, href=href(row))
     guess = row.get("may_be")
     return change._replace(note=f"may be {guess}") if guess else change
 

@@ -17,13 +17,7 @@ from tracehouse.queries.plain_values import plain_value
 from tracehouse.queries.plots.figure import value_column
 from tracehouse.queries.plots.terminal import HOTSPOTS
 from tracehouse.queries.printable import json_text
-from tracehouse.queries.report.figures import (
-    NONE,
-    delta_text,
-    name_text,
-    number_text,
-    operator_text,
-)
+from tracehouse.queries.report.figures import NONE, delta_text, name_text, number_text, short_name
 from tracehouse.warehouse.catalogue.header import Header
 from tracehouse.warehouse.errors import QueryError
 
@@ -206,7 +200,9 @@ def _operator(row: Row, places: Sequence[str]) -> Cell:
     number = {"ordinal": ordinal} if ordinal is not None else {}
     href = link("/history", event=event, delegate_id=delegate, **number, **place)
     under = " · ".join(name_text(row[name]) for name in places if row[name])
-    return Cell(operator_text(event, delegate, ordinal or 0), href, under=under)
+    name = short_name(event, delegate, ordinal or 1, row.get("run") or "")
+    text = str(name) if ordinal else name.name
+    return Cell(text, href, under=under, full=name.full)
 
 
 def _bar(row: Row, name: str, most: float) -> Cell:

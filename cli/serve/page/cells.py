@@ -18,13 +18,14 @@ _LONGEST_LINK = 8000
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table: a text, perhaps with a unit or a line below it, or a picture as SVG."""
+    """A cell of a table: a text, perhaps with a unit, a line below it or a full name, or a picture as SVG."""
 
     text: str
     href: str = ""
     picture: str = ""
     unit: str = ""
     under: str = ""
+    full: str = ""
 
 
 def link(path: str, **params: object) -> str:

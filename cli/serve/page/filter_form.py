@@ -15,6 +15,7 @@ from tracehouse.warehouse.errors import ParameterError
 
 MOST_NAMES = 500  # suggestions for a field
 MOST_LINKS = 12  # counts of a filter
+MOST_CHOICES = 60  # builds to choose from; more are suggested while one types
 _LABELS = {"since": "recorded from", "until": "before"}
 _GLOB_LETTERS = frozenset("*?[")
 _MOST_COMPARED = 5000  # names, with one that is unknown
@@ -148,8 +149,13 @@ def _form(address: Address, wanted: Wanted, known: _Names) -> Form:
 
 def _build_field(address: Address, name: str, meaning: str, known: _Names) -> Field:
     values = [address.fields.get(name, "")]
-    nearest = _nearest(address, name, values, known.counts.get("build", {}))
-    return Field(name, values, name, facet="build", nearest=nearest, placeholder=meaning)
+    builds = known.counts.get("build", {})
+    nearest = _nearest(address, name, values, builds)
+    is_short = len(builds) <= MOST_CHOICES and (not values[0] or values[0] in builds)
+    choices = sorted(builds, key=natural_key, reverse=True) if is_short else ()
+    return Field(
+        name, values, name, facet="build", nearest=nearest, placeholder=meaning, choices=choices
+    )
 
 
 def _name_field(address: Address, name: str, known: _Names) -> Field:

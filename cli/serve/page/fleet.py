@@ -43,7 +43,7 @@ def fleet(request: PageRequest) -> dict[str, Any]:
     is_whole = not request.filters and request.bearer.pools is None
     return {
         **(night_parts(request) if is_whole else {}),
-        "template": "first",
+        "template": "tonight",
         "title": "Fleet",
         "tiles": [
             (kind, number_text(count), f"{noun}{'' if count == 1 else 's'}{rest}")

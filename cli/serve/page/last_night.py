@@ -2,37 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tracehouse.cli.serve.page.cells import age_text, link, pick
 from tracehouse.cli.serve.page.charts import spark_plot
 from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.queries.report.change import Change, ChangeTable, change_of_member
 from tracehouse.queries.report.content import Group, Member, Report
-from tracehouse.queries.report.figures import count_text, is_measure, member_operator, name_text
+from tracehouse.queries.report.figures import (
+    and_more,
+    build_text,
+    count_text,
+    is_measure,
+    member_operator,
+    name_text,
+)
 from tracehouse.queries.report.line_chart import Mark
 from tracehouse.queries.report.notes import choose_notes
-from tracehouse.queries.report.outline import commits_url, sort_groups, verdict_text
+from tracehouse.queries.report.outline import commits_url, range_text, sections
 from tracehouse.queries.report.plots import note_mark
 from tracehouse.queries.report.sensitivity_summary import SensitivitySummary
+from tracehouse.queries.report.sentences import lead_text, split_summary
 from tracehouse.queries.report.settings import Settings, SettingsError
 from tracehouse.queries.report.stored_nights import LastNight, NightKey, last_night
-from tracehouse.queries.report.verdicts import State
+from tracehouse.queries.report.tally import Tally
 from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.queryable import Queryable
 
 _SINCE = "SELECT count(*) AS n FROM dumps WHERE ingested_at > $judged_at"
 _REFUSED = "/explore/ingest_errors"
-MOST = 8  # alerts of a list
+MOST, CARDS = 12, 3  # alerts of a list, and cards
+_KNOWN = "Also known"
 BUILDS = 20  # of a sparkline
 
 
-class AlertLine(NamedTuple):
-    """An alert in a line, with links to its details: address and text."""
+class Alert(NamedTuple):
+    """An alert with its costliest change, and links to its details: address and text."""
 
     group: Group
+    change: Change
+    title: str
+    others: str
+    since: str
     spark: str
     href: str
     links: list[tuple[str, str]]
+
+
+class Part(NamedTuple):
+    """Alerts with the same next step; few are cards, others rows of a table."""
+
+    title: str
+    cards: list[Alert]
+    rows: list[Change]
+    table: ChangeTable
+    more: int
 
 
 def night_parts(request: PageRequest) -> dict[str, Any]:
@@ -45,30 +70,29 @@ def night_parts(request: PageRequest) -> dict[str, Any]:
     if night is None:
         return {"night": None}
     report = night.report
-    parts = sort_groups(report.groups)
-    fixed = [group for group in parts.settled if group.state == State.FIXED]
-    lists = [
-        (
-            "Alerts",
-            [*parts.failures, *parts.environment, *parts.suspects, *parts.small],
-            verdict_text(report),
-        ),
-        ("Fixed", fixed, ""),
-        ("Faster", parts.improvements, ""),
-    ]
+    heading, rest = split_summary(report.summary)
     return {
         "night": report,
-        "verdict": verdict_text(report),
+        "heading": heading,
+        "rest": rest,
+        "compared": lead_text(report),
+        "tally": Tally("operator", report.tally),
         "judged": f"judged {age_text(night.judged_at)}",
         "since": problem or _since(request.store, settings, night),
         "whole": link("/regressions", head=report.head),
-        "lists": [
-            (title, [_line(report, group) for group in groups[:MOST]], len(groups), empty)
-            for title, groups, empty in lists
-            if groups or empty
-        ],
+        "parts": list(_parts(report)),
         "limits": _limits(report),
     }
+
+
+def _parts(report: Report) -> Iterator[Part]:
+    for section in sections(report):
+        alerts = [_alert(report, group) for group in section.groups[:MOST]]
+        table = ChangeTable.of([alert.change for alert in alerts])
+        is_few = len(section.groups) <= CARDS and section.title != _KNOWN
+        cards, rows = (alerts, []) if is_few else ([], [*table.changes, *table.folded])
+        if alerts:
+            yield Part(section.title, cards, rows, table, len(section.groups) - len(alerts))
 
 
 def _since(store: Queryable, settings: Settings, night: LastNight) -> str:
@@ -96,33 +120,45 @@ def describe_since(store: Queryable, key: NightKey, night: LastNight) -> str:
 
 
 def _limits(report: Report) -> list[tuple[str, str, str]]:
-    """Coverage and blind spots of the night: kind, text and address of each."""
+    """What the night could not see: kind, text and address of each; what is zero is left out."""
     coverage, whole = report.coverage, link("/regressions", head=report.head)
     seen = SensitivitySummary.of(report.sensitivity)
-    blind = f"Blind on {seen.share(seen.blind)}{f': {seen.limits}' if seen.blind else ''}"
     missing, refused = len(coverage.missing), len(report.refused)
     evidence = f"{whole}#evidence"
-    return [
-        ("warn" if seen.blind else "", blind, evidence),
-        ("warn" if missing else "", f"{count_text(missing, 'recording')} missing", evidence),
-        ("", f"{coverage.judged_count:,} of {coverage.series_count:,} series judged, from "
-         f"{count_text(coverage.dump_count, 'dump')} of "
-         f"{count_text(coverage.device_count, 'device')}", evidence),
-        ("warn" if refused else "", f"{count_text(refused, 'file')} refused", _REFUSED),
-    ]  # fmt: skip
+    found = [
+        (seen.blind, f"Changes could hide on {seen.share(seen.blind)}", evidence),
+        (missing, f"{count_text(missing, 'recording')} missing", evidence),
+        (refused, f"{count_text(refused, 'file')} refused", _REFUSED),
+    ]
+    return [("warn", text, href) for count, text, href in found if count]
 
 
-def _line(report: Report, group: Group) -> AlertLine:
-    first = group.members[0]
+def _alert(report: Report, group: Group) -> Alert:
+    first = max(group.members, key=lambda member: abs(member.cost_ns or 0))
     href = f"{link('/regressions', head=report.head)}#{group.id}"
+    builds = {"base": group.last_good, "head": group.first_bad} if group.last_good else {}
     links = [
+        (link("/explain", group=group.id, head=report.head), "Why"),
         (_history(report, group), "History"),
-        (href, "Distributions"),
+        (link("/compare", **builds, **_place(first)) if builds else "", "Compare"),
         (_timelines(group, first), "Timelines"),
         (commits_url(group, report), "Commits"),
-        (link("/explain", group=group.id, head=report.head), "Why"),
+        (href, "Details"),
     ]
-    return AlertLine(group, _spark(report, group), href, [pair for pair in links if pair[0]])
+    change = change_of_member(first, group, href=href)
+    others = and_more("", len(group.members)).strip()
+    fixed = f", fixed in {build_text(group.fixed_in)}" if group.fixed_in else ""
+    line = group.headline
+    more = f" and {count_text(line.device_count - 1, 'more device')}" * (line.device_count > 1)
+    where = f"{name_text(first.model)} on {member_where(first)}{more}"
+    shown = [pair for pair in links if pair[0]]
+    since = f"{range_text(group)}{fixed}"
+    return Alert(group, change, where, others, since, _spark(report, group), href, shown)
+
+
+def member_where(member: Member) -> str:
+    """The device of a member, or the pool of its devices."""
+    return name_text(member.device) if member.device else f"pool {name_text(member.pool)}"
 
 
 def _place(member: Member) -> dict[str, str | None]:

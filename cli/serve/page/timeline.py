@@ -13,7 +13,7 @@ from tracehouse.cli.serve.page.page_request import Address
 from tracehouse.queries.plots.line_figure import DARK, STYLE, WIDTH
 from tracehouse.queries.printable import shorten
 from tracehouse.queries.report.drawing import label, picture, safe, title
-from tracehouse.queries.report.figures import count_text, duration_text, name_text
+from tracehouse.queries.report.figures import count_text, duration_text, name_text, short_name
 from tracehouse.queries.timeline.nesting import nest
 
 MOST_SLICES = 2000
@@ -162,7 +162,8 @@ def _bar(one: Slice, level: int, part: Part) -> svg.Element:
     bar = svg.Rect(width=svg.Length(100, "%"), height=_ROW - 2, rx=1.5)
     hover = title(f"{name_text(one.name)}: {duration_text(one.duration)} ({one.kind})")
     room = int(share * _LETTERS)
-    name = [label(3, 12, shorten(name_text(one.name), room), "start")] if room > _FEW else []
+    short = shorten(short_name(one.name, None, 1).name, room)
+    name = [label(3, 12, short, "start")] if room > _FEW else []
     drawn: list[svg.Element] = [bar, hover, *name]
     if part.zoom and _LINKED_SHARE <= share < _MOST_SHARE:
         href = part.zoom(one.start, one.start + one.duration)
