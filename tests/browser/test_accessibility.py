@@ -13,10 +13,10 @@ from tracehouse.cli.serve.page.site import VIEWS
 from tracehouse.queries.report.html import html_text
 
 MORE = (
-    "/operator?event=native_call_convolution.out",
+    "/history?event=native_call_convolution.out",
     "/sql?sql=SELECT+1+AS+a",
     "/login",
-    "/latency?device=no",
+    "/history?device=no",
 )
 
 

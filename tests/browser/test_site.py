@@ -10,7 +10,7 @@ from tracehouse.cli.serve.page.assets import SCRIPTS
 from tracehouse.cli.serve.page.site import VIEWS
 
 MORE = [
-    "/operator?event=native_call_convolution.out",
+    "/history?event=native_call_convolution.out",
     "/sql?sql=SELECT+device,+count(*)+AS+dumps+FROM+named_dumps+GROUP+BY+ALL",
     "/login",
     "/timelines?device=phone&base=b8&head=b9",
@@ -79,7 +79,7 @@ def test_a_link_of_the_fleet_leads_to_the_devices_operators(site: str, page: Pag
 
 
 def test_headings_sort_with_the_keyboard_and_stay_in_sight(site: str, page: Page) -> None:
-    page.show(f"{site}/operator?event=native_call_convolution.out", width=DESK)
+    page.show(f"{site}/history?event=native_call_convolution.out", width=DESK)
     page.forget()
     page.evaluate("document.querySelector('th a').focus()")
     page.press("Enter")
@@ -100,7 +100,7 @@ def test_headings_are_named_in_every_row_on_a_phone(site: str, page: Page) -> No
 
 
 def test_a_typo_is_one_click_from_what_is_meant(site: str, page: Page) -> None:
-    page.show(f"{site}/operators?device=tablett", width=DESK)
+    page.show(f"{site}/explore/operator_hotspots?device=tablett", width=DESK)
     page.forget()
     page.evaluate("document.querySelector('.nearest a').click()")
     page.wait()

@@ -18,7 +18,7 @@ _LONGEST_LINK = 8000
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table: a text, perhaps with a unit, a line below it or a full name, or a picture as SVG."""
+    """A cell of a table: a text, perhaps with a unit, a line below and a full name; or a picture."""
 
     text: str
     href: str = ""

@@ -157,7 +157,7 @@ def _view_paths() -> tuple[list[str], list[str]]:
     """Addresses of all views, likewise."""
     plain, guesses = list[str](), list[str]()
     for view in VIEWS:
-        place, events = view.format(note_id="0" * 12, sha256="0" * 64), view.startswith("/operator")
+        place, events = view.format(note_id="0" * 12, sha256="0" * 64), view.startswith("/history")
         needed = {"event": "Method::execute"} if events else {}
         needed |= {"base": "b1", "head": "b4"} if "compare" in view or "time" in view else {}
         plain += [_path(place, needed)]
