@@ -8,6 +8,7 @@ the cost: what is shown beside each other is of one speed and one frame.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from tracehouse.queries.report.content import Group, Member
     from tracehouse.queries.report.parts import Row
 
-LEAST_SHOWN = 1.0  # of a cost in the unit of its column
+LEAST_SHOWN = 0.5  # of a cost in the unit of its column
 MOST_SHOWN = 99_999.9
 _COST_UNITS = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
 _MARGIN = 0.1  # of the scale of intervals, on either side
@@ -266,8 +267,24 @@ def change_of_member(member: Member, group: Group, *, href: str = "") -> Change:
         low=member.delta_low,
         high=member.delta_high,
         cost_ns=member.cost_ns,
+        zone=_zone(kind, _half(member.delta_low, member.delta_high), *_ends(member)),
+        speeds=Speeds(*member.speeds) if member.speeds else None,
         href=href,
     )
+
+
+def _ends(member: Member) -> tuple[float | None, float | None]:
+    return member.delta_low, member.delta_high
+
+
+def _half(low: float | None, high: float | None) -> float | None:
+    """Half of an interval: the smallest change that it could tell from none."""
+    return None if low is None or high is None else math.sqrt((1 + high) / (1 + low)) - 1
+
+
+def change_of_group(group: Group) -> Change:
+    """The change that stands for an alert: that of its dearest member."""
+    return change_of_member(group.members[0], group)
 
 
 def kind_of(group: Group) -> tuple[Kind, str]:

@@ -9,11 +9,13 @@ import svg
 from markupsafe import Markup
 
 from tracehouse.queries.report.change import Change, ChangeTable, IntervalScale, Kind
-from tracehouse.queries.report.drawing import picture, safe
+from tracehouse.queries.report.drawing import Scale, picture, safe, scale_of
 
 if TYPE_CHECKING:
+    from tracehouse.queries.report.content import Member
     from tracehouse.queries.report.tally import Tally
 
+MAX_BUILDS = 40
 _HEIGHT, _MIDDLE = 20, 10
 _TICKS_AT = 32
 
@@ -70,6 +72,30 @@ def interval(change: Change, scale: IntervalScale, *, has_ticks: bool = False) -
     text = change.percent if change.low is None else f"{change.percent}, between {change.between}"
     class_ = "iv t" if has_ticks else "iv"
     return _drawn(parts, 36 if has_ticks else _HEIGHT, text, class_)
+
+
+def history(member: Member, first_bad: str) -> Markup:
+    """The builds up to the head as a sparkline, washed since the change."""
+    points = [point for point in member.history if point.value is not None][-MAX_BUILDS:]
+    values = [float(point.value or 0.0) for point in points]
+    if len(values) < 2:
+        return Markup()
+    across, up = Scale(0, len(values) - 1, 4, 356), scale_of(values, 60, 4)
+    places = [(across(number), up(value)) for number, value in enumerate(values)]
+    builds = [point.build for point in points]
+    since = places[builds.index(first_bad)][0] - 10 if first_bad in builds else None
+    path = "L".join(f"{x} {y}" for x, y in places)
+    end = f"M{places[-1][0]} {places[-1][1]}h0"
+    wash = (
+        ""
+        if since is None
+        else (f'<rect class="since" x="{since:.1f}" y="0" width="{360 - since:.1f}" height="64"/>')
+    )
+    text = f"the last {len(values)} builds"
+    return Markup(  # noqa: S704 - numbers only
+        f'<svg class="spark" viewBox="0 0 360 64" preserveAspectRatio="none" role="img" '
+        f'aria-label="{text}">{wash}<path d="M{path}"/><path class="end" d="{end}"/></svg>'
+    )
 
 
 def axis(scale: IntervalScale) -> Markup:

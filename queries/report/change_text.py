@@ -51,6 +51,8 @@ def plain_lines(table: ChangeTable, changes: Sequence[Change] | None = None) -> 
         lines.append("  ".join(aligned).rstrip())
         if change.speeds is not None and change.kind.is_change:
             lines.append(f"{' ' * (widths[0] + 2)}{ascii_text(change.speeds.line)}")
+        if change.note:
+            lines.append(f"{' ' * (widths[0] + 2)}{ascii_text(change.note)}")
     return lines
 
 
@@ -137,6 +139,8 @@ def _lines(table: ChangeTable, changes: Sequence[Change], width: int) -> list[Li
         )
         if change.speeds is not None and is_loud:
             lines.append([Span(f"  {_cut(change.speeds.line, width - 2)}", "dim")])
+        if change.note:
+            lines.append([Span(f"  {_cut(change.note, width - 2)}", "dim")])
     return lines
 
 

@@ -80,6 +80,11 @@ class Member(Part):
     )
     head_values: list[float]
     history: list[BuildPoint] = Field(description="Builds up to the head, oldest first.")
+    speeds: tuple[int, int, int, int] | None = Field(
+        default=None,
+        description="Where processes run it at two speeds: dumps of the base at the slower one, "
+        "dumps of the base, and both of the head; times are of one speed.",
+    )
     may_be: str | None = Field(
         default=None,
         description="For a delegate call that changed although no operator inside shows it: the "

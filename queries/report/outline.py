@@ -7,11 +7,14 @@ from urllib.parse import quote
 
 from tracehouse.queries.report.figures import (
     MAX_TEXT,
+    and_more,
     build_text,
     cost_text,
     count_text,
     is_measure,
+    member_operator,
     name_text,
+    place_text,
     share_text,
 )
 from tracehouse.queries.report.notes import choose_notes
@@ -46,16 +49,20 @@ class Section(NamedTuple):
 
     title: str
     groups: list[Group]
-    empty: str
+    note: str
 
 
 def sections(report: Report) -> list[Section]:
     """The alerts of a report by next step."""
     parts = sort_groups(report.groups)
     return [
-        Section("Act on these", parts.failures, ""),
-        Section("Look at these", [*parts.environment, *parts.suspects, *parts.small], ""),
-        Section("Also known", [*parts.improvements, *parts.settled], ""),
+        Section("Act on these", parts.failures, "dearest first"),
+        Section(
+            "Look at these",
+            [*parts.environment, *parts.suspects, *parts.small],
+            "new, or not of the code alone",
+        ),
+        Section("Also known", [*parts.improvements, *parts.settled], "nothing to do now"),
     ]
 
 
@@ -126,6 +133,33 @@ def _members(members: Sequence[Member]) -> str:
     counts = ((len(members) - measures, "operator"), (measures, "measure"))
     texts = [count_text(count, noun) for count, noun in counts if count]
     return " and ".join(texts or [count_text(0, "operator")])
+
+
+def standing_text(group: Group) -> str:
+    """How sure an alert is: 'confirmed by 2 builds'."""
+    if group.state == State.NEW:
+        return "not confirmed yet"
+    builds = [point.build for point in group.members[0].history if point.dump_count]
+    since = builds[builds.index(group.first_bad) :] if group.first_bad in builds else []
+    is_confirmed = group.state == State.CONFIRMED and len(since) > 1
+    return f"confirmed by {count_text(len(since), 'build')}" if is_confirmed else ""
+
+
+def place_title(group: Group) -> str:
+    """Where an alert is: 'conv on pixel8 and 2 more devices'."""
+    first, line = group.members[0], group.headline
+    model = and_more(name_text(first.model), line.model_count, "model")
+    device = place_text(first.device, "", None, first.pool)
+    return f"{model} on {and_more(device, line.device_count, 'device')}"
+
+
+def operators_text(group: Group) -> str:
+    """The operators of an alert, the dearest first, and the backend."""
+    names = list(dict.fromkeys(map(member_operator, group.members)))
+    shown = ", ".join(names[:_MOST_EDITS])
+    more = f" and {len(names) - _MOST_EDITS:,} more" if len(names) > _MOST_EDITS else ""
+    backend = group.members[0].backend
+    return f"{shown}{more}{f' · {name_text(backend)}' if backend else ''}"
 
 
 def range_text(group: Group) -> str:

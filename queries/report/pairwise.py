@@ -287,6 +287,9 @@ def _member(row: Row, *, base: str, head: str) -> Member:
         ]
         if is_time
         else [],
+        speeds=None
+        if row["base_slow"] is None
+        else (row["base_slow"], row["base_count"], row["head_slow"], row["head_count"]),
         rule="; ".join(parts),
     )
 
