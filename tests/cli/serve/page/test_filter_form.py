@@ -51,9 +51,8 @@ def test_a_typo_keeps_the_form_and_links_what_is_meant(site: TestClient, path: s
     assert "Device: &#39;tablett&#39; is not in the store." in answer.text
     assert links(answer.text)["tablet"] == f"{path}?device=tablet&build=b10&build=b111"
     assert f'href="{path}?device=tablett&amp;build=b10&amp;build=b11">b11</a>' in answer.text
-    assert re.search(
-        r'<details class="more-filters" open><summary[^>]*><span>Narrow this view', answer.text
-    )
+    assert '<details class="more-filters" open>' in answer.text
+    assert "<span>Narrow this view</span>" in answer.text
 
 
 @pytest.mark.parametrize("path", ["/compare", "/regressions"])

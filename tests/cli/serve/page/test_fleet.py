@@ -44,9 +44,8 @@ def test_the_first_view_of_an_empty_store_has_commands_for_its_address(tmp_path:
         text = unescape(client.get("/").text)
         commands = re.findall(r'<code tabindex="0">(.*?)</code>', text, re.DOTALL)
     address = str(client.base_url)
-    assert any(
-        one.startswith(f"tracehouse upload run.etdp --url {address} \\\n") for one in commands
-    )
+    upload = f"tracehouse upload run.etdp --url {address} \\\n"
+    assert any(one.startswith(upload) for one in commands)
     assert any(one.endswith(f"{address}/v1/dumps") for one in commands)
     assert "tracehouse demo" in commands
 

@@ -39,9 +39,8 @@ def client(judged: Path) -> Iterator[TestClient]:
 
 def test_the_verdict_stands_first_then_alerts_then_the_fleet(client: TestClient) -> None:
     text = client.get("/").text
-    places = [
-        text.index(part) for part in ("<h1>", "<h2>Act on these", "<h2>Fleet</h2>", "<h2>Devices")
-    ]
+    parts = ("<h1>", "<h2>Act on these", "<h2>Fleet</h2>", "<h2>Devices")
+    places = [text.index(part) for part in parts]
     assert places == sorted(places)
     assert re.search(r"<h1>\d operators? (is|are) slower .*</h1>", text)
     assert "Nothing has arrived since." in text
