@@ -14,6 +14,11 @@ from tracehouse.queries.report.html import html_text
 
 MORE = (
     "/history?event=native_call_convolution.out",
+    "/explore/operator_hotspots",
+    "/explore/build_history?device=phone",
+    "/regressions",
+    "/timelines?device=phone&base=b8&head=b9&event=native_call_relu.out",
+    "/help",
     "/sql?sql=SELECT+1+AS+a",
     "/login",
     "/history?device=no",

@@ -53,7 +53,7 @@ class AnswerTable(NamedTuple):
 def answer_table(request: Address, header: Header, table: pa.Table) -> AnswerTable:
     """The page of the answer in the address, sorted as it says, else in the answer's order."""
     known = [name for name in table.column_names if table[name].null_count < table.num_rows]
-    same = [name for name in known if _is_constant(table[name])]
+    same = [name for name in known if name != "event_name" and _is_constant(table[name])]
     names = [name for name in known if name not in same and not _is_left_out(name, table)]
     value = _drawn_column(header.name, table)
     columns = _columns(header, table, _in_order(names, value), value)
@@ -61,7 +61,7 @@ def answer_table(request: Address, header: Header, table: pa.Table) -> AnswerTab
     common = [
         f"{heading(name).lower()} {_text(value)}"
         for name, value in _first(table, same).items()
-        if name not in request.filters
+        if name not in request.filters and not _is_left_out(name, table)
     ]
     made = listing(request, "Answer", columns, shown)
     return AnswerTable(made, ", ".join(common), value is not None)

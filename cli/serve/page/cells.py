@@ -18,7 +18,7 @@ _LONGEST_LINK = 8000
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table: a text, perhaps with a unit, a line below and a full name; or a picture."""
+    """A cell of a table: a text, perhaps with a unit, a line below, a full name; or a picture."""
 
     text: str
     href: str = ""

@@ -17,6 +17,7 @@ from tracehouse.cli.serve.page.page_request import PageRequest
 from tracehouse.queries.report.figures import NONE, count_text, number_text
 
 NEWEST = 20  # builds in a coverage
+_RELOAD_SECONDS = 10  # until an empty store is looked at again
 FEW = 20  # devices, which all are shown even if they are of several pools
 FIELDS = ("sort", "page", "pool_sort", "pool_page")
 
@@ -58,7 +59,7 @@ def _nothing(request: PageRequest) -> dict[str, Any]:
     """The first steps; with filters, the way back."""
     if request.filters:
         return {"title": "Fleet", "empty": "No dumps pass these filters: widen them."}
-    return {"template": "empty", "title": "No dumps yet"}
+    return {"template": "empty", "title": "No dumps yet", "reload_seconds": _RELOAD_SECONDS}
 
 
 def _tables(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> list[Table]:

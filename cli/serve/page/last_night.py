@@ -6,22 +6,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tracehouse.cli.serve.page.cells import age_text, link, pick
-from tracehouse.cli.serve.page.charts import spark_plot
 from tracehouse.cli.serve.page.page_request import PageRequest
-from tracehouse.queries.report.change import Change, ChangeTable, change_of_member
+from tracehouse.queries.report.change import Change, ChangeTable, change_of_group
 from tracehouse.queries.report.content import Group, Member, Report
-from tracehouse.queries.report.figures import (
-    and_more,
-    build_text,
-    count_text,
-    is_measure,
-    member_operator,
-    name_text,
-)
-from tracehouse.queries.report.line_chart import Mark
-from tracehouse.queries.report.notes import choose_notes
-from tracehouse.queries.report.outline import commits_url, range_text, sections
-from tracehouse.queries.report.plots import note_mark
+from tracehouse.queries.report.figures import count_text, is_measure, name_text
+from tracehouse.queries.report.outline import commits_url, sections
 from tracehouse.queries.report.sensitivity_summary import SensitivitySummary
 from tracehouse.queries.report.sentences import lead_text, split_summary
 from tracehouse.queries.report.settings import Settings, SettingsError
@@ -34,7 +23,6 @@ _SINCE = "SELECT count(*) AS n FROM dumps WHERE ingested_at > $judged_at"
 _REFUSED = "/explore/ingest_errors"
 MOST, CARDS = 12, 3  # alerts of a list, and cards
 _KNOWN = "Also known"
-BUILDS = 20  # of a sparkline
 
 
 class Alert(NamedTuple):
@@ -42,10 +30,6 @@ class Alert(NamedTuple):
 
     group: Group
     change: Change
-    title: str
-    others: str
-    since: str
-    spark: str
     href: str
     links: list[tuple[str, str]]
 
@@ -134,7 +118,7 @@ def _limits(report: Report) -> list[tuple[str, str, str]]:
 
 
 def _alert(report: Report, group: Group) -> Alert:
-    first = max(group.members, key=lambda member: abs(member.cost_ns or 0))
+    first = group.members[0]
     href = f"{link('/regressions', head=report.head)}#{group.id}"
     builds = {"base": group.last_good, "head": group.first_bad} if group.last_good else {}
     links = [
@@ -145,20 +129,8 @@ def _alert(report: Report, group: Group) -> Alert:
         (commits_url(group, report), "Commits"),
         (href, "Details"),
     ]
-    change = change_of_member(first, group, href=href)
-    others = and_more("", len(group.members)).strip()
-    fixed = f", fixed in {build_text(group.fixed_in)}" if group.fixed_in else ""
-    line = group.headline
-    more = f" and {count_text(line.device_count - 1, 'more device')}" * (line.device_count > 1)
-    where = f"{name_text(first.model)} on {member_where(first)}{more}"
-    shown = [pair for pair in links if pair[0]]
-    since = f"{range_text(group)}{fixed}"
-    return Alert(group, change, where, others, since, _spark(report, group), href, shown)
-
-
-def member_where(member: Member) -> str:
-    """The device of a member, or the pool of its devices."""
-    return name_text(member.device) if member.device else f"pool {name_text(member.pool)}"
+    change = change_of_group(group)._replace(href=href)
+    return Alert(group, change, href, [pair for pair in links if pair[0]])
 
 
 def _place(member: Member) -> dict[str, str | None]:
@@ -183,16 +155,3 @@ def _timelines(group: Group, member: Member) -> str:
     builds = {"base": group.last_good, "head": group.first_bad}
     event = member.delegate_id or member.event_name
     return link("/timelines", **builds, run=member.run, event=event, **_place(member))
-
-
-def _spark(report: Report, group: Group) -> str:
-    member = group.members[0]
-    points = member.history[-BUILDS:]
-    values = [point.value for point in points]
-    is_bad = group.direction == "regression"
-    marks = [Mark(group.first_bad, group.state.label, "bad" if is_bad else "good")]
-    if group.fixed_in is not None:
-        marks.append(Mark(group.fixed_in, "fixed", "good"))
-    marks += map(note_mark, choose_notes(report.point_notes, [vars(member)]))
-    builds = [point.build for point in points]
-    return spark_plot(builds, member_operator(member), values, marks=marks, unit=member.unit)

@@ -46,6 +46,11 @@ class Head(NamedTuple):
     doc: str = ""
     room: str = ""
 
+    @property
+    def kind(self) -> str:
+        """The classes of its column's cells."""
+        return " ".join(filter(None, ["n" if self.is_number else "", self.room]))
+
 
 class Pager(NamedTuple):
     """Which part is shown, and the addresses of the pages around it."""

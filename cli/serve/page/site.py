@@ -221,7 +221,8 @@ def problem_parts(request: Request, error: Exception) -> tuple[int, Parts]:
     if isinstance(error, ParameterError):
         detail = f"{error.param}: {_HINT.split(error.problem)[0]}"
     title = VIEWS.get(request.url.path, phrase)
-    told = detail[:1].upper() + detail[1:]
+    is_sentence = detail.partition(" ")[0].isalpha()  # and no name of a parameter
+    told = f"{detail[:1].upper()}{detail[1:]}" if is_sentence else detail
     end = "" if told.endswith((".", "?", "!")) else "."
     return problem.status_code, {"title": title, "problem": f"{told}{end}"}
 

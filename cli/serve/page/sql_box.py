@@ -66,6 +66,8 @@ def _fit(statement: str, newest: Row) -> str:
         "'txf'": "model",
         "'portable'": "backend",
     }
+    if newest["backend"] is None:
+        statement = statement.replace("backend = 'portable'", "backend IS NULL")
     for text, name in places.items():
         if newest[name] is not None:
             statement = statement.replace(text, "'" + newest[name].replace("'", "''") + "'")

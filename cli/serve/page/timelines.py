@@ -29,7 +29,7 @@ def timelines(request: PageRequest) -> dict[str, Any]:
     builds = choose_builds(request)
     if not all(builds):
         return {"title": "Timelines", "empty": "Two builds are needed here: widen the filters."}
-    request, part = _at_one_place(request, builds[1]), read_part(request)
+    request, part = _at_one_place(request, *builds), read_part(request)
     runs = {"run": name} if (name := request.fields.get("run")) else {}
     found = request.rows("page_median_dumps", build=builds, **runs)
     dumps = {row["build"]: row for row in found}
@@ -48,11 +48,12 @@ def timelines(request: PageRequest) -> dict[str, Any]:
     }
 
 
-def _at_one_place(request: PageRequest, head: str) -> PageRequest:
+def _at_one_place(request: PageRequest, base: str, head: str) -> PageRequest:
     """The request at a device and model; those of the head's newest dump if it names none."""
     newest = request.rows("page_dumps", most=1, before=0, build=[head])
     own = {name: [row[name]] for row in newest for name in PLACE if row[name]}
-    return replace(request, filters={**own, **request.filters})
+    fields = {**request.fields, "base": base, "head": head}
+    return replace(request, fields=fields, filters={**own, **request.filters})
 
 
 def _marked(part: Part) -> str:

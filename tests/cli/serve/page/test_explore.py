@@ -131,7 +131,7 @@ def test_a_question_that_needs_more_asks_for_it(site: TestClient) -> None:
 def test_what_is_wrong_is_said_beside_the_filters(site: TestClient) -> None:
     answer = site.get(f"{HOTSPOTS}?top_n=many")
     assert answer.status_code == 400
-    assert "Top_n: &#39;many&#39;, wanted a whole number" in answer.text
+    assert "top_n: &#39;many&#39;, wanted a whole number" in answer.text
     assert '<form class="filters"' in answer.text
     assert site.get("/explore/no_such_query").status_code == 404
 

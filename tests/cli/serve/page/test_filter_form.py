@@ -48,7 +48,7 @@ def test_a_typo_keeps_the_form_and_links_what_is_meant(site: TestClient, path: s
     assert answer.status_code == 400
     assert 'name="device" type="text" value="tablett"' in answer.text
     assert 'name="build" type="text" value="b111"' in answer.text
-    assert "Device: &#39;tablett&#39; is not in the store." in answer.text
+    assert "device: &#39;tablett&#39; is not in the store." in answer.text
     assert links(answer.text)["tablet"] == f"{path}?device=tablet&build=b10&build=b111"
     assert f'href="{path}?device=tablett&amp;build=b10&amp;build=b11">b11</a>' in answer.text
     assert '<details class="more-filters" open>' in answer.text
@@ -86,7 +86,7 @@ def test_dates_choose_dumps(site: TestClient) -> None:
 def test_a_malformed_date_is_told_under_the_form(site: TestClient) -> None:
     answer = site.get("/?since=yesterday")
     assert answer.status_code == 400
-    assert "Since: " in answer.text
+    assert "since: " in answer.text
     assert 'name="since" type="text" value="yesterday"' in answer.text
 
 

@@ -74,17 +74,15 @@ def test_hostile_names_are_text(evil_site: TestClient, path: str) -> None:
     assert "\x1b" not in text
 
 
-@pytest.mark.parametrize("path", ["/", "/history", "/explore/operator_hotspots", "/dumps"])
-def test_filters_of_the_address_choose_and_stay_in_the_form(
-    site: TestClient, pages: dict[str, Any], path: str
-) -> None:
-    both, one = pages[path].text, site.get(path, params={"device": "tablet"}).text
+@pytest.mark.parametrize("path", ["/", "/history", HOTSPOTS, "/dumps"])
+def test_filters_of_the_address_choose_and_stay_in_the_form(site: TestClient, path: str) -> None:
+    both, one = site.get(path).text, site.get(path, params={"device": "tablet", "build": "b9"}).text
     form = one
     both, one = shown(both), shown(one)
     assert "phone" in both
     assert "phone" not in one
     assert 'name="device" type="text" value="tablet"' in form
-    assert "/history?device=tablet" in _hrefs(one)
+    assert "/dumps?device=tablet&build=b9" in _hrefs(one)
 
 
 @pytest.mark.parametrize(

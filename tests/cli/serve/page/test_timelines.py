@@ -47,8 +47,10 @@ def test_the_changed_operator_is_outlined(site: TestClient) -> None:
 
 def test_an_event_leads_to_the_part_of_the_run_that_it_takes(site: TestClient) -> None:
     text = site.get(PATH).text
-    href = next(unescape(one) for one in re.findall(r'<a href="(/timelines[^"]+to=[^"]+)"', text))
+    href = next(
+        unescape(one) for one in re.findall(r'<a [^>]*href="(/timelines[^"]+to=[^"]+)"', text)
+    )
     part = site.get(href).text
-    assert links(part)["Whole run"] == "/timelines?device=phone&base=b8&head=b9"
+    assert links(part)["Whole run"] == ("/timelines?device=phone&model=net&base=b8&head=b9")
     assert part.count("<title>") < text.count("<title>")
     assert site.get(f"{PATH}&from=9&to=3").status_code == 400
