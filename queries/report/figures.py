@@ -125,6 +125,16 @@ def scaled_text(value: float | None, scale: float) -> str:
     return shown if not float(shown.replace(",", "")) else f"{'−' if value < 0 else '+'}{shown}"
 
 
+def signed_text(value: float) -> str:
+    """A number with its sign and two digits after the point.
+
+    >>> signed_text(277.4), signed_text(-0.004)
+    ('+277.40', '0.00')
+    """
+    shown = f"{abs(value):,.2f}"
+    return shown if not float(shown.replace(",", "")) else f"{'−' if value < 0 else '+'}{shown}"
+
+
 def cost_text(value_ns: float | None) -> str:
     """A difference of durations, with its sign.
 
@@ -292,7 +302,8 @@ def short_name(
     if level == "operator_type":
         return OperatorName(_plain(event_name), full=full)
     if event_name.startswith(_METHOD):
-        return OperatorName(name_text(run or event_name), full=full)
+        own = run or event_name.removeprefix(_METHOD).capitalize()
+        return OperatorName(name_text(own), full=full)
     run = name_text(run) if " " in run else ""
     if ordinal == 0:  # a measure
         return OperatorName(name_text(event_name), "", run, full)

@@ -241,7 +241,7 @@ def next_step(group: Group, report: Report) -> str | None:
     if group.is_of_environment:
         return f"record {group.last_good} again in the environment of the head; or {decide}"
     has_bisect = any(command.startswith("git bisect") for command in group.commands)
-    find = "bisect it with the commands below" if has_bisect else "look at what changed"
+    find = "bisect it with the report's commands" if has_bisect else "look at what changed"
     return f"{find}, and fix it; or {decide}"
 
 

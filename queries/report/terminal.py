@@ -48,11 +48,11 @@ def _alert(group: Group) -> Change:
     line = group.headline
     more = line.member_count - 1
     parts = [
+        f"alert {group.id}",
         f"and {count_text(more, 'more change')}" if more else "",
         f"on {count_text(line.device_count, 'device')}" if line.device_count > 1 else "",
         range_text(group),
-        standing_text(group),
-        f"alert {group.id}",
+        standing_text(group) if group.direction == "regression" else "",
     ]
     return change_of_group(group)._replace(note=", ".join(filter(None, parts)))
 
