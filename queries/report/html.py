@@ -132,8 +132,10 @@ def page_environment(*packages: str) -> Environment:
 
 
 def _shown(value: object) -> object:
-    """A value for the page; texts without control characters."""
+    """A value for the page; texts without control characters, and shortened if no addresses."""
     is_foreign = isinstance(value, str) and not isinstance(value, Markup)
+    if is_foreign and str(value).startswith("/") and str(value).isascii():
+        return figures.name_text(str(value), len(str(value)) + 1)
     return figures.name_text(str(value), figures.MAX_TEXT) if is_foreign else value
 
 

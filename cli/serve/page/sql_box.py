@@ -18,7 +18,7 @@ from tracehouse.cli.serve.answers.sql import check_access, run_sql
 from tracehouse.cli.serve.answers.tables import TABLE_FORMS, table_answer
 from tracehouse.cli.serve.http.negotiation import check_parameters, choose_form
 from tracehouse.cli.serve.page.answer_chart import answer_chart
-from tracehouse.cli.serve.page.cells import Row
+from tracehouse.cli.serve.page.cells import Row, link
 from tracehouse.cli.serve.page.charts import svg_answer
 from tracehouse.cli.serve.page.listing import Column, Shown, listing, turn_pages
 from tracehouse.cli.serve.page.page_request import Address
@@ -116,7 +116,8 @@ async def _facts(request: Request) -> dict[str, Any]:
     newest, state.schema = await query_store(request, read)
     return {
         "recipes": [
-            (title, _fit(text, newest[0]) if newest else text) for title, text in read_recipes()
+            (title, link("/sql", sql=_fit(text, newest[0]) if newest else text))
+            for title, text in read_recipes()
         ],
         "schema": [one for one in state.schema if one[0].startswith(_HUMAN)],
         "internals": [one for one in state.schema if not one[0].startswith(_HUMAN)],

@@ -65,8 +65,6 @@ def test_a_note_is_where_its_point_is_and_nowhere_else(
     def shows(path: str, **params: str) -> bool:
         return f'href="{note}"' in client.get(path, params=params).text
 
-    assert shows("/explore/operator_hotspots", device="phone", build="b4")
-    assert not shows("/explore/operator_hotspots", device="phone", build="b5")
     assert not shows("/history", event=EVENT, device="tablet")
     assert not shows("/history", event="native_call_relu.out", device="phone")
     assert not shows("/history", device="phone")

@@ -184,3 +184,12 @@ def test_a_token_that_may_not_read_is_told_so_by_every_view(tmp_path: Path) -> N
     with serving(tmp_path) as client:
         client.headers["Authorization"] = f"Bearer {secret}"
         assert {client.get(path).status_code for path in VIEWS if path != "/sql"} == {403}
+
+
+def test_long_addresses_are_whole(site: TestClient) -> None:
+    names = [f"phone-{number:030}*" for number in range(40)]
+    text = site.get("/history", params={"device": [*names, "phone"]}).text
+    (href,) = {one for one in _hrefs(text) if one.startswith("/history.svg")} or {""}
+    assert not href or len(href) > 1000
+    swap = next(one for one in _hrefs(text) if one.startswith("/dumps?"))
+    assert swap.count("device=") == len(names) + 1
