@@ -92,7 +92,8 @@ def _columns(
         room = "p2" if is_under else "" if name in ("event_name", value) else _room(len(columns))
         columns.append(Column(heading(name), cell, sort, is_number, docs.get(name, ""), room))
         if name == value and (most := _most(table[name])):
-            columns.append(Column("", partial(_bar, name=name, most=most), room="p2 draw"))
+            bar = partial(_bar, name=name, most=most)
+            columns.append(Column(f"{heading(name)}, drawn", bar, room="p2 draw"))
     return columns
 
 

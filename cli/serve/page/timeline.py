@@ -134,7 +134,8 @@ def timeline_plot(timeline: Timeline, until: float = 0.0, part: Part = WHOLE) ->
     count = count_text(len(timeline.slices), "event")
     text = f"Timeline of {count} in {duration_text(timeline.end)}"
     elements, height = timeline.elements(until, part), timeline.height
-    return picture(elements, width=None, height=height, text=text, class_="timeline")
+    drawn = picture(elements, width=None, height=height, text=text, class_="timeline")
+    return drawn.replace('role="img"', 'role="group"', 1) if part.zoom else drawn  # it has links
 
 
 def timeline_figure(timeline: Timeline) -> str:
@@ -167,7 +168,7 @@ def _bar(one: Slice, level: int, part: Part) -> svg.Element:
     drawn: list[svg.Element] = [bar, hover, *name]
     if part.zoom and _LINKED_SHARE <= share < _MOST_SHARE:
         href = part.zoom(one.start, one.start + one.duration)
-        drawn = [svg.A(href=safe(href), elements=drawn, tabindex=-1)]
+        drawn = [svg.A(href=safe(href), elements=drawn)]
     is_changed = bool(part.changed) and one.name == part.changed
     return svg.SVG(
         x=svg.Length(round(start, 3), "%"),

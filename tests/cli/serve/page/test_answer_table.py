@@ -28,7 +28,7 @@ ROWS = pa.table(
 def test_columns_without_content_are_left_out_and_the_drawn_one_comes_first() -> None:
     found = answer_table(Address(), HEADER, ROWS)
     assert [head.text for head in found.table.heads] == [
-        "Operator", "Model", "Self share", "", "Self time",
+        "Operator", "Model", "Self share", "Self share, drawn", "Self time",
     ]  # fmt: skip
     assert found.constants == "device phone"
     assert found.is_drawn

@@ -139,3 +139,20 @@ def test_invalid_settings_are_said_beside_the_night(judged: Path) -> None:
         parts = night_parts(PageRequest(store=warehouse, nights=_BrokenNights()))  # type: ignore[arg-type]
     assert parts["night"].head == "b11"
     assert parts["since"] == "tracehouse.toml: report.brunch: no such field"
+
+
+def test_an_acknowledged_alert_is_known_and_nothing_is_green(tmp_path: Path, judged: Path) -> None:
+    store = shutil.copytree(judged, tmp_path / "s")
+    with Warehouse.open(store) as warehouse:
+        night = last_night(warehouse, Settings())
+        assert night is not None
+        groups = [group.id for group in night.report.groups if group.direction == "regression"]
+        for group in groups:
+            warehouse.decide(group, state="acknowledged", reason="known")
+        warehouse.keep_night(read_night(warehouse, Settings(), None).packed())
+    with serving(store) as client:
+        text = client.get("/").text
+    assert re.search(r"<h1>\d regressions? (is|are) acknowledged, nothing new\.</h1>", text)
+    assert "Nothing got slower" not in text
+    assert 'class="chip acknowledged"' in text
+    assert 'class="chip slower"' not in text
