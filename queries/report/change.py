@@ -39,6 +39,7 @@ MOST_SHOWN = 99_999.9
 _COST_UNITS = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
 _MARGIN = 0.1  # of the scale of intervals, on either side
 _LEAST_SPAN = 0.02  # of that scale, as a change
+_MOST_SCALE = 1e6  # on either side
 
 
 class Kind(StrEnum):
@@ -279,7 +280,10 @@ def _ends(member: Member) -> tuple[float | None, float | None]:
 
 def _half(low: float | None, high: float | None) -> float | None:
     """Half of an interval: the smallest change that it could tell from none."""
-    return None if low is None or high is None else math.sqrt((1 + high) / (1 + low)) - 1
+    if low is None or high is None:
+        return None
+    is_share = -1 < low <= high
+    return math.sqrt((1 + high) / (1 + low)) - 1 if is_share else abs(high / 2 - low / 2)
 
 
 def change_of_group(group: Group) -> Change:
@@ -307,7 +311,7 @@ class IntervalScale(NamedTuple):
 
     def __call__(self, value: float) -> float:
         """The place of a change, from 0 to 1."""
-        return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
+        return min(1.0, max(0.0, (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)))
 
 
 class ChangeTable(NamedTuple):
@@ -412,7 +416,8 @@ def _scale(changes: Sequence[Change]) -> IntervalScale:
     """A scale on which all intervals of changes fit, and zero."""
     ends = [0.0]
     for change in changes:
-        ends += [x for x in (change.delta, change.low, change.high) if x is not None]
+        known = (x for x in (change.delta, change.low, change.high) if x is not None)
+        ends += [min(_MOST_SCALE, max(-_MOST_SCALE, each)) for each in known]
     low, high = min(ends), max(ends)
     if changes and not changes[0].kind.is_change:  # noise may be as long as it likes
         deltas = [abs(change.delta) for change in changes if change.delta is not None]

@@ -8,7 +8,7 @@ from textwrap import wrap
 import svg
 
 from tracehouse.queries.report.change import Change, ChangeTable, IntervalScale, Kind
-from tracehouse.queries.report.drawing import Scale, label, title
+from tracehouse.queries.report.drawing import Scale, label, safe, title
 from tracehouse.queries.report.figures import count_text, name_text, shorten_name
 
 WIDTH = 960
@@ -66,7 +66,7 @@ def change_picture(table: ChangeTable, heading: str, lead: str = "") -> str:
     for number, note in enumerate(notes):
         parts.append(label(_EDGE, bottom + 24 + 18 * number, note, "start", "soft"))
     box = svg.ViewBoxSpec(0, 0, WIDTH, height)
-    extra = {"role": "img", "aria-label": name_text(heading, 200)}
+    extra = {"role": "img", "aria-label": safe(name_text(heading, 200))}
     drawn = svg.SVG(width=WIDTH, height=height, viewBox=box, elements=parts, extra=extra)
     return drawn.as_str() + "\n"
 

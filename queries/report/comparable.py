@@ -81,4 +81,6 @@ def _list(rows: Iterable[Row], name: str) -> str:
     """The values of a column, for people: the first one and the number of others."""
     values = sorted({str(row[name]) for row in rows if row[name] is not None})
     words = "has none" if not values else and_more(name_text(values[0]), len(values))
-    return words if name == "clock" or not values else f"is on {words}"
+    if not values:
+        return words
+    return f"counts {words}" if name == "clock" else f"is on {words}"

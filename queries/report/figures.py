@@ -121,7 +121,8 @@ def scaled_text(value: float | None, scale: float) -> str:
     """
     if value is None:
         return NONE
-    shown = f"{abs(value) / scale:,.1f}"
+    size = abs(value) / scale
+    shown = f"{size:,.1f}" if size < _MOST else f"{size:.4g}"
     return shown if not float(shown.replace(",", "")) else f"{'−' if value < 0 else '+'}{shown}"
 
 
@@ -131,7 +132,7 @@ def signed_text(value: float) -> str:
     >>> signed_text(277.4), signed_text(-0.004)
     ('+277.40', '0.00')
     """
-    shown = f"{abs(value):,.2f}"
+    shown = f"{abs(value):,.2f}" if abs(value) < _MOST else f"{abs(value):.4g}"
     return shown if not float(shown.replace(",", "")) else f"{'−' if value < 0 else '+'}{shown}"
 
 
