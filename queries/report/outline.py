@@ -233,7 +233,7 @@ def next_step(group: Group, report: Report) -> str | None:
     if group.direction == "improvement" or group.state.is_settled:
         return None
     if report.kind == "compare":
-        return "find the cause with the commands below"  # there is nothing to accept
+        return "find the cause with the report's commands"  # there is nothing to accept
     if group.state == State.NEW:
         dumps = count_text(group.dumps_needed, "more dump")
         return f"record {dumps} of the head in another session: they confirm it or clear it"
