@@ -103,7 +103,7 @@ ROOMS = {
     "queries.explain": {"printable", "report"},
     "queries.comparison": {"report"},
     "queries.answers": {"report"},
-    "queries.plots": {"report"},
+    "queries.plots": {"comparison", "report"},
     "queries.timeline": {"event_blocks", "numeric_gap", "printable"},
     "queries.inspector": {"errors", "event_blocks", "numeric_gap", "printable"},
     "cli": set(),

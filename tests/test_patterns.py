@@ -47,6 +47,7 @@ FOREIGN = {
     "queries.numeric_gap.stored_records": ["_SIZES", "_TYPE", "_NO_VALUE", "_NAME"],
     "queries.printable": ["_NOT_IN_XML"],
     "queries.report.amounts": ["_WRITTEN"],
+    "queries.report.figures": ["_PREFIX", "_DTYPES", "_OVERLOAD", "_NUMBER", "_COMMIT"],
     "queries.report.markdown": ["_PLAIN", "_MARKS", "_LIVE_MARKS"],
     "warehouse.alignment.operator_names": [
         *("_NUMBER", "_DTYPES", "_PREFIX", "_OTHER_THAN_WORDS", "_TILE"),

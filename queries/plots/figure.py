@@ -28,6 +28,7 @@ from tracehouse.warehouse.errors import QueryError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+COMPARISONS = ("comparison", "regression_deltas")  # drawn by their verdicts
 VALUES = (
     "delta", "p50_ns", "self_ns", "median_ns", "duration_ns", "value_ns", "total_ns",
 )  # fmt: skip
@@ -48,12 +49,19 @@ def query_figure(name: str, table: pa.Table) -> str:
     Raises:
         QueryError: The answer has no rows or no numbers.
     """
-    value = _value_column(name, table)
+    value = value_column(name, table)
     rows = [row for row in table.to_pylist() if _is_drawn(row[value])]
     if not rows:
         raise QueryError(f"{name}: nothing to draw, as no row has a value in {value}")
     if name in HISTORIES:
-        return _history(name, rows, series_columns(table))
+        chart = history_chart(name, table)
+        more = f"the first {MOST_LINES} of {count_text(_count_series(table), 'line')}"
+        note = more if _count_series(table) > MOST_LINES else ""
+        return line_figure(chart, f"{name}: {value}", note=note)
+    if name in COMPARISONS:
+        from tracehouse.queries.comparison import picture_of_rows
+
+        return picture_of_rows(rows)
     parts, height = _bars(rows, value)
     head = label(_MARGIN, 20, f"{name}: {value}", "start")
     drawn = svg.SVG(
@@ -65,7 +73,7 @@ def query_figure(name: str, table: pa.Table) -> str:
     return drawn.as_str() + "\n"
 
 
-def _value_column(name: str, table: pa.Table) -> str:
+def value_column(name: str, table: pa.Table) -> str:
     """The column to draw.
 
     Raises:
@@ -113,26 +121,29 @@ def _bars(rows: Sequence[dict[str, Any]], value: str) -> tuple[list[svg.Element]
     return parts, height
 
 
-def _history(name: str, rows: Sequence[dict[str, Any]], keys: Sequence[str]) -> str:
+def history_chart(name: str, table: pa.Table) -> LineChart:
     """A line per series over the builds; a band between p10 and p90 where the answer has them."""
-    value = HISTORIES[name]
+    value, keys, rows = HISTORIES[name], series_columns(table), table.to_pylist()
     builds = list(dict.fromkeys(row["build"] for row in rows))
     series: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
     for row in rows:
         series.setdefault(tuple(row[key] for key in keys), {})[row["build"]] = row
-    shown = list(series.items())[:MOST_LINES]
+    names = _names([dict(zip(keys, key, strict=True)) for key in list(series)[:MOST_LINES]])
     lines = [
         Line(
-            _text(key),
+            text,
             [by_build[build][value] if build in by_build else None for build in builds],
             low=_edge(by_build, builds, "p10_ns"),
             high=_edge(by_build, builds, "p90_ns"),
         )
-        for key, by_build in shown
+        for text, by_build in zip(names, series.values(), strict=False)
     ]
-    more = f"the first {MOST_LINES} of {count_text(len(series), 'line')}"
-    note = more if len(series) > MOST_LINES else ""
-    return line_figure(LineChart(name, "build", builds, lines), f"{name}: {value}", note=note)
+    return LineChart(name, "build", builds, lines)
+
+
+def _count_series(table: pa.Table) -> int:
+    keys = series_columns(table)
+    return int(table.group_by(keys).aggregate([]).num_rows)
 
 
 def _edge(

@@ -44,12 +44,6 @@ def list_broken(budgets: Sequence[Budget]) -> list[str]:
     return [*(f"over budget: {text}" for text in broken[:_MOST_LISTED]), *more]
 
 
-def broken_text(budgets: Sequence[Budget]) -> str:
-    """The number of broken budgets, to end a sentence; empty if none."""
-    broken = sum(budget.is_broken for budget in budgets)
-    return f", budgets broken: {broken:,}" if broken else ""
-
-
 def _text(budget: Budget) -> str:
     value, limit = (measure_text(x, budget.unit) for x in (budget.value, budget.limit))
     return f"{budget.measure} {value} on {budget.where}, {budget.bound} {limit}"

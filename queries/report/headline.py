@@ -32,7 +32,7 @@ def make_headline(
     here = [member.cost_ns for member in members if member.cost_ns and _place(member) == place]
     whole = [member.cost_ns for member in explains if member.kind == "method" and member.cost_ns]
     return Headline(
-        title=_title(operators[0], members, explains, environment, edits),
+        title=_title(members, explains, environment, edits),
         operator=operators[0],
         operators=list(operators),
         delta=members[0].delta,
@@ -61,7 +61,6 @@ def _place(member: Member) -> tuple[str | None, ...]:
 
 
 def _title(
-    operator: str,
     members: Sequence[Member],
     explains: Sequence[Member],
     environment: Sequence[EnvironmentChange],
@@ -70,7 +69,7 @@ def _title(
     first = members[0]
     models = {(member.model, member.backend) for member in members}
     devices = {member.device for member in members}
-    model = " / ".join(name_text(part) for part in (first.model, first.backend) if part)
+    model = " · ".join(name_text(part) for part in (first.model, first.backend) if part)
     device = place_text(first.device, "", None, first.pool)
     where = f"{and_more(model, len(models), 'model')} on {and_more(device, len(devices), 'device')}"
     operators = len({(m.run, m.event_name, m.delegate_id, m.ordinal, m.model) for m in members})
@@ -79,7 +78,7 @@ def _title(
     moved = method or first
     times = [_times(moved)] if moved.base_ns is not None or is_measure(moved) else []
     deltas = [] if moved.delta is None else [delta_text(moved.delta)]
-    what = [and_more(_operator(operator, first), operators), *times, *deltas]
+    what = [and_more(member_operator(first), operators), *times, *deltas]
     if first.kind in ("method", "delegate_call") and edits:  # what it gained or lost is the cause
         what[0] = and_more(edits[0].text, len(edits))
         method = method or first
@@ -94,16 +93,3 @@ def _times(member: Member) -> str:
     if member.base_ns is None or member.head_ns is None:
         return f"{base_text(member)} → {head_text(member)}"
     return times_text(member.base_ns, member.head_ns)
-
-
-def _operator(operator: str, member: Member) -> str:
-    """The first operator: type and number, or the delegate's id."""
-    if is_measure(member):
-        return member_operator(member)
-    run = f" in {name_text(member.run)}" if " " in member.run else ""
-    if member.delegate_id is None:
-        is_whole = member.kind in ("method", "delegate_call")
-        return f"{name_text(operator)}{'' if is_whole else f' #{member.ordinal}'}{run}"
-    is_named = member.event_name not in ("", member.delegate_id)
-    name = f"{member.event_name} [{member.delegate_id}]" if is_named else member.delegate_id
-    return f"{name_text(name)}{f' #{member.ordinal}' if member.ordinal > 1 else ''}{run}"

@@ -79,9 +79,3 @@ def sensitivity_text(row: Sensitivity) -> str:
         "series judged"
         f"{explained if row.explained_count else ''}"
     )
-
-
-def join_first(what: str, reasons: Sequence[str]) -> str:
-    """A statement, its first reason, and the number of further reasons."""
-    more = f" and {len(reasons) - 1:,} more" if len(reasons) > 1 else ""
-    return f"{what} ({reasons[0]}{more})" if reasons else what

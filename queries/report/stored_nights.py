@@ -21,7 +21,7 @@ from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.queryable import Queryable, Streamable
 from tracehouse.warehouse.upkeep.nights import JudgedNight
 
-_REPORT_VERSION = 7  # raise it whenever the same data get another report
+_REPORT_VERSION = 8
 _STORED = """SELECT report FROM judged_nights
 WHERE build = $build AND settings = $settings AND inputs = $inputs"""
 _LAST = """SELECT n.build, n.settings, n.inputs, n.judged_at, n.report FROM judged_nights AS n

@@ -13,19 +13,23 @@ from tracehouse.queries.report.figures import (
     count_text,
     delta_text,
     duration_text,
+    duration_unit,
     exact_text,
     measure_text,
     name_text,
     number_text,
     operator_text,
+    place_text,
+    signed_text,
 )
 
 if TYPE_CHECKING:
     from tracehouse.queries.report.breakdown import Breakdown, ChangePart
-    from tracehouse.queries.report.content import Report
+    from tracehouse.queries.report.content import RefusedFile, Report
+    from tracehouse.queries.report.parts import ExactChange
 
 _MOST_PARTS = 8
-_LEAST_NS = 0.5  # of a cost; less is rounding
+_PLACES = 2  # of a cost in a sum
 _MOST = 1e6  # from there on, powers of ten
 _Row = TypeVar("_Row")
 
@@ -63,13 +67,14 @@ def changes(report: Report) -> list[Listing]:
             "Exact measures",
             "These measures have no noise: any difference is a change.",
             ("Where", "Measure", "Base>", "Head>", "Change>"),
-            report.exact_changes,
-            lambda row: (
-                row.where,
-                name_text(row.measure),
-                exact_text(row.base),
-                exact_text(row.head),
-                ("+" if row.head > row.base else "") + exact_text(row.head - row.base),
+            _same_on_devices(report.exact_changes),
+            lambda pair: (
+                pair[0],
+                name_text(pair[1].measure),
+                exact_text(pair[1].base),
+                exact_text(pair[1].head),
+                ("+" if pair[1].head > pair[1].base else "")
+                + exact_text(pair[1].head - pair[1].base),
             ),
         ),
         make_listing(
@@ -119,6 +124,31 @@ def changes(report: Report) -> list[Listing]:
     ]
 
 
+def _same_on_devices(rows: Sequence[ExactChange]) -> list[tuple[str, ExactChange]]:
+    """Each change of a measure once, with the devices that have it alike."""
+    found: dict[tuple[object, ...], list[ExactChange]] = {}
+    for row in rows:
+        found.setdefault((row.model, row.backend, row.measure, row.base, row.head), []).append(row)
+    return [
+        (
+            own[0].where
+            if len(own) == 1
+            else f"{place_text(None, own[0].model, own[0].backend).removeprefix(f'{NONE} · ')} "
+            f"on {count_text(len(own), 'device')}",
+            own[0],
+        )
+        for own in found.values()
+    ]
+
+
+def _same_reasons(rows: Sequence[RefusedFile]) -> list[list[RefusedFile]]:
+    """Refused files, those with one reason together."""
+    found: dict[tuple[str, str], list[RefusedFile]] = {}
+    for row in rows:
+        found.setdefault((row.reason, row.detail), []).append(row)
+    return list(found.values())
+
+
 def list_sums(breakdowns: Sequence[Breakdown]) -> list[Listing]:
     """What the change of each method consists of; all but the first are folded."""
     return [_make_sum(one, is_folded=number > 0) for number, one in enumerate(breakdowns)]
@@ -139,23 +169,28 @@ def _make_sum(one: Breakdown, *, is_folded: bool) -> Listing:
         rows.append((count_text(len(more), "more operator"), base, head, cost))
     rows += [(_part_text(part), part.base_ns, part.head_ns, part.cost_ns) for part in others]
     rows.append((name_text(one.run), one.base_ns, one.head_ns, one.cost_ns))
+    size, unit = duration_unit(abs(one.cost_ns))
+    costs = _added_up([cost / size for *_, cost in rows])
     return Listing(
         f"Parts of the change of {name_text(one.run)}, {one.where}",
-        "They add up to the change of the method. Irregular runs are interruptions that no "
-        "operator typically has.",
-        ("Part", "Base", "Head", "Cost per run"),
+        "They add up to the change of the run. Irregular runs are interruptions that no operator "
+        "typically has.",
+        ("Part", "Base", "Head", f"Cost per run, {unit}"),
         frozenset({1, 2, 3}),
         [
-            (
-                text,
-                duration_text(base),
-                duration_text(head),
-                cost_text(cost if abs(cost) >= _LEAST_NS else 0.0),
-            )
-            for text, base, head, cost in rows
+            (text, duration_text(base), duration_text(head), signed_text(cost))
+            for (text, base, head, _), cost in zip(rows, costs, strict=True)
         ],
         is_folded,
     )
+
+
+def _added_up(costs: Sequence[float]) -> list[float]:
+    """Costs to a hundredth, whose parts add up to the last; the largest part takes the rounding."""
+    *parts, total = (round(cost, _PLACES) for cost in costs)
+    largest = max(range(len(parts)), key=lambda place: abs(parts[place]))
+    parts[largest] = round(total - sum(parts) + parts[largest], _PLACES)
+    return [*parts, total]
 
 
 def _part_text(part: ChangePart) -> str:
@@ -193,7 +228,7 @@ def evidence(report: Report) -> list[Listing]:
         make_listing(
             "Sensitivity",
             "Smaller changes of an operator would not show.",
-            ("Where", "Typical>", "Worst>", "Operator", "Judged>", "Explained by run>", "Light"),
+            ("Where", "Typical>", "Worst>", "Operator", "Judged>", "Moved with the run>", "Note"),
             sorted(report.sensitivity, key=lambda row: not row.is_blind),
             lambda row: (
                 row.where,
@@ -202,8 +237,9 @@ def evidence(report: Report) -> list[Listing]:
                 name_text(row.worst_operator),
                 f"{number_text(row.judged_count)} of {number_text(row.series_count)}",
                 number_text(row.explained_count),
-                "blind" if row.is_blind else "seen" if row.judged_count else "not judged",
+                "too much could hide" if row.is_blind else "" if row.judged_count else "not judged",
             ),
+            is_folded=not any(row.is_blind for row in report.sensitivity),
         ),
         make_listing(
             "Reference drift",
@@ -221,12 +257,13 @@ def evidence(report: Report) -> list[Listing]:
         make_listing(
             "Refused dumps",
             "Files that could not be ingested; no verdict includes their numbers.",
-            ("File", "Reason", "Detail"),
-            report.refused,
-            lambda row: (
-                name_text(row.source, 200),
-                name_text(row.reason),
-                name_text(row.detail, MAX_TEXT),
+            ("Files>", "First", "Reason", "Detail"),
+            _same_reasons(report.refused),
+            lambda rows: (
+                number_text(len(rows)),
+                name_text(rows[0].source, 200),
+                name_text(rows[0].reason),
+                name_text(rows[0].detail, MAX_TEXT),
             ),
         ),
         make_listing(
@@ -247,9 +284,9 @@ def evidence(report: Report) -> list[Listing]:
             is_folded=True,
         ),
         make_listing(
-            "Series by verdict",
-            f"{count_text(coverage.series_count, 'operator')} of models on devices, by verdict.",
-            ("Verdict", "Series>"),
+            "Operators by verdict",
+            "What the rule says of each, whatever is decided about it.",
+            ("Verdict", "Operators>"),
             sorted(report.verdict_counts.items(), key=lambda pair: (-pair[1], pair[0])),
             lambda pair: (name_text(pair[0].replace("_", " ")), number_text(pair[1])),
             is_folded=True,

@@ -1,8 +1,10 @@
 -- device_health: Devices that are silent, refused or hot, before those that are well.
 --
--- A device is silent if it has no dump of the newest build. It is refused if at least
--- three of its dumps were refused, and a share of them more than twice as large as
--- that of the other devices of its pool. It is hot if the temperature in the manifests
+-- A device is compared with the other devices of its pool, or with all others if it is
+-- alone in its pool. It is silent if half of them or more have the same newer build.
+-- It is refused if at least three of its dumps were refused, and a share of them that
+-- is 2 % or more, and more than twice as large as that of the others (of a device that
+-- is alone in the store, more than half). It is hot if the temperature in the manifests
 -- of its last build is at least 5 degrees above the median of the devices of its pool.
 -- Refusals and missing builds are those of the last builds. A refusal counts if the
 -- manifest that came with the dump names the device and its pool; of the filters,
@@ -134,31 +136,69 @@ joined AS (
 ),
 pools AS (
     SELECT
-        pool, CAST(sum(refused_count) AS BIGINT) AS refused_count,
+        pool, count(newest) AS device_count,
+        CAST(sum(refused_count) AS BIGINT) AS refused_count,
         CAST(sum(recent_count) AS BIGINT) AS recent_count,
         median(temperature_c) AS celsius
     FROM joined
     GROUP BY pool
 ),
+whole AS (
+    SELECT
+        CAST(sum(refused_count) AS BIGINT) AS refused_count,
+        CAST(sum(recent_count) AS BIGINT) AS recent_count
+    FROM joined
+),
+others AS (
+    SELECT j.device, j.pool, j.newest, o.device AS other, o.pool AS other_pool
+    FROM own AS j
+    JOIN pools AS p ON p.pool = j.pool
+    JOIN own AS o ON (o.device <> j.device OR o.pool <> j.pool)
+        AND (o.pool = j.pool OR p.device_count <= 1)
+),
+silent AS (
+    SELECT DISTINCT b.device, b.pool
+    FROM (
+        SELECT o.device, o.pool, n.age, count(*) AS newer_count
+        FROM others AS o
+        JOIN nights AS n
+            ON n.device = o.other AND n.pool = o.other_pool AND n.age < o.newest
+        GROUP BY o.device, o.pool, n.age
+    ) AS b
+    JOIN (
+        SELECT device, pool, count(*) AS other_count
+        FROM others
+        GROUP BY device, pool
+    ) AS c ON c.device = b.device AND c.pool = b.pool
+    WHERE 2 * b.newer_count >= c.other_count
+),
 compared AS (
     SELECT
         j.*, p.celsius AS pool_temperature_c,
+        s.device AS silent_device,
         j.refused_count / nullif(0e0 + j.refused_count + j.recent_count, 0e0)
             AS refused_share,
         (p.refused_count - j.refused_count) / nullif(
             0e0 + p.refused_count - j.refused_count + p.recent_count - j.recent_count,
             0e0
-        ) AS pool_refused_share
+        ) AS pool_refused_share,
+        (w.refused_count - j.refused_count) / nullif(
+            0e0 + w.refused_count - j.refused_count + w.recent_count - j.recent_count,
+            0e0
+        ) AS other_refused_share
     FROM joined AS j
     JOIN pools AS p ON p.pool = j.pool
+    CROSS JOIN whole AS w
+    LEFT JOIN silent AS s ON s.device = j.device AND s.pool = j.pool
 ),
 judged AS (
     SELECT
         *,
-        CASE WHEN newest > 1 THEN 'silent' END AS silence,
+        CASE WHEN silent_device IS NOT NULL THEN 'silent' END AS silence,
         CASE
-            WHEN refused_count >= 3
-                AND refused_share > 2 * coalesce(pool_refused_share, 0)
+            WHEN refused_count >= 3 AND reaches(refused_share, 2e-2)
+                AND refused_share
+                    > 2 * coalesce(pool_refused_share, other_refused_share, 25e-2)
                 THEN 'refused'
         END AS refusal,
         CASE WHEN reaches(temperature_c, pool_temperature_c + 5) THEN 'hot' END AS heat

@@ -13,10 +13,15 @@ from tracehouse.cli.serve.page.site import VIEWS
 from tracehouse.queries.report.html import html_text
 
 MORE = (
-    "/operator?event=native_call_convolution.out",
+    "/history?event=native_call_convolution.out",
+    "/explore/operator_hotspots",
+    "/explore/build_history?device=phone",
+    "/regressions",
+    "/timelines?device=phone&base=b8&head=b9&event=native_call_relu.out",
+    "/help",
     "/sql?sql=SELECT+1+AS+a",
     "/login",
-    "/latency?device=no",
+    "/history?device=no",
 )
 
 

@@ -10,9 +10,14 @@ from tracehouse.cli.serve.page.assets import SCRIPTS
 from tracehouse.cli.serve.page.site import VIEWS
 
 MORE = [
-    "/operator?event=native_call_convolution.out",
+    "/history?event=native_call_convolution.out",
+    "/explore/operator_hotspots",
+    "/explore/build_history?device=phone",
+    "/explore/no_such_query",
+    "/regressions",
     "/sql?sql=SELECT+device,+count(*)+AS+dumps+FROM+named_dumps+GROUP+BY+ALL",
     "/login",
+    "/help",
     "/timelines?device=phone&base=b8&head=b9",
 ]
 
@@ -42,7 +47,9 @@ def test_every_text_stands_out_from_what_is_behind_it(
 
 
 def test_a_filter_is_set_with_the_keyboard_alone(site: str, page: Page) -> None:
-    page.show(f"{site}/latency", width=DESK)
+    page.show(f"{site}/history", width=DESK)
+    page.evaluate("document.querySelector('.more-filters > summary').focus()")
+    page.press("Enter")
     page.evaluate("document.querySelector('input[name=device]').focus()")
     page.forget()
     page.press("tablet", "Enter")
@@ -60,12 +67,12 @@ def test_the_first_tab_leads_past_the_navigation(site: str, page: Page) -> None:
 
 
 def test_plots_are_named_for_those_who_hear_the_page(site: str, page: Page) -> None:
-    page.show(f"{site}/latency", width=DESK)
+    page.show(f"{site}/history", width=DESK)
     assert page.names("slider")[0].startswith("Method::execute over 12 builds")
     images = page.names("image")
     assert any(name.startswith("phone · net from ") for name in images)
     assert "" not in images
-    assert page.names("heading")[:2] == ["Latency", "Time of one run, by build"]
+    assert page.names("heading")[:2] == ["Runs", "Time of one run, by build"]
 
 
 def test_a_link_of_the_fleet_leads_to_the_devices_operators(site: str, page: Page) -> None:
@@ -74,37 +81,66 @@ def test_a_link_of_the_fleet_leads_to_the_devices_operators(site: str, page: Pag
     page.evaluate("[...document.links].find(a => a.textContent.startsWith('b10 (')).click()")
     page.wait()
     text = page.evaluate("document.body.innerText")
-    assert "tablet · net, b10" in text
-    assert "native_call_convolution.out" in text
+    assert "Slowest operators" in text
+    assert "convolution #1" in text
 
 
-def test_headings_sort_with_the_keyboard_and_stay_in_sight(site: str, page: Page) -> None:
-    page.show(f"{site}/operator?event=native_call_convolution.out", width=DESK)
+def test_headings_sort_with_the_keyboard(site: str, page: Page) -> None:
+    page.show(f"{site}/history?event=native_call_convolution.out", width=DESK)
     page.forget()
     page.evaluate("document.querySelector('th a').focus()")
     page.press("Enter")
     page.wait()
     assert "sort=device" in page.evaluate("location.search")
     assert page.evaluate("document.querySelector('th').ariaSort") == "ascending"
-    page.show(f"{site}/dumps", width=DESK)
-    page.evaluate("document.querySelector('.scroll').scrollTo(0, 500)")
-    top = "document.querySelector('{}').getBoundingClientRect().top"
-    assert abs(page.evaluate(top.format("th")) - page.evaluate(top.format(".scroll"))) < 2
-    assert page.evaluate(top.format("td")) < page.evaluate(top.format(".scroll"))
+
+
+def test_no_table_has_a_scroll_bar_of_its_own_that_cuts_rows(site: str, page: Page) -> None:
+    for path in ("/dumps", "/compare", "/explore/operator_hotspots", "/regressions"):
+        page.show(site + path, width=DESK)
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+        cut = "[...document.querySelectorAll('main *')].filter(one => "
+        cut += "one.scrollHeight > one.clientHeight + 1 && /auto|scroll/.test("
+        cut += "getComputedStyle(one).overflowY) && one.querySelector('tr')).length"
+        assert page.evaluate(cut) == 0, path
 
 
 def test_headings_are_named_in_every_row_on_a_phone(site: str, page: Page) -> None:
-    page.show(f"{site}/compare", width=PHONE)
-    name = "getComputedStyle(document.querySelectorAll('td')[1], '::before').content"
-    assert page.evaluate(name) == '"Base"'
+    page.show(f"{site}/history", width=PHONE)
+    name = "getComputedStyle(document.querySelectorAll('.listing td')[1], '::before').content"
+    assert page.evaluate(name) == '"Change"'
+
+
+def test_a_filter_field_shows_its_whole_value(site: str, page: Page) -> None:
+    page.show(f"{site}/history?device=phone&model=net", width=PHONE)
+    page.evaluate("document.querySelector('.more-filters').open = true")
+    cut = "[...document.querySelectorAll('.fields input')].filter(one => "
+    cut += "one.scrollWidth > one.clientWidth).length"
+    assert page.evaluate(cut) == 0
+
+
+def test_ctrl_enter_runs_a_statement_whose_words_are_coloured(site: str, page: Page) -> None:
+    page.show(f"{site}/sql", width=DESK)
+    page.evaluate("document.querySelector('textarea').focus()")
+    page.press("SELECT 42 AS a -- b")
+    words = "[...document.querySelectorAll('.editor .word')].map(one => one.textContent)"
+    assert page.evaluate(words) == ["SELECT", "AS"]
+    assert page.evaluate("document.querySelector('.editor .remark').textContent") == "-- b"
+    page.forget()
+    page.evaluate(
+        "document.querySelector('textarea').dispatchEvent(new KeyboardEvent('keydown', "
+        "{key: 'Enter', ctrlKey: true, bubbles: true, cancelable: true}))"
+    )
+    page.wait()
+    assert "42" in page.evaluate("document.querySelector('td').innerText")
 
 
 def test_a_typo_is_one_click_from_what_is_meant(site: str, page: Page) -> None:
-    page.show(f"{site}/operators?device=tablett", width=DESK)
+    page.show(f"{site}/explore/operator_hotspots?device=tablett", width=DESK)
     page.forget()
     page.evaluate("document.querySelector('.nearest a').click()")
     page.wait()
-    assert "tablet · net, b10" in page.evaluate("document.body.innerText")
+    assert "convolution #1" in page.evaluate("document.body.innerText")
 
 
 def test_a_statement_is_stopped_while_the_browser_waits(site: str, page: Page) -> None:
@@ -139,6 +175,8 @@ def test_an_alert_is_acknowledged_and_reopened_where_it_is_shown(site: str, page
         page.evaluate(f"{form}.querySelector('[value={state}]').click()")
         page.wait()
         assert page.complaints() == []
-        states.append(page.evaluate(f"{form}.closest('.group').classList.contains('acknowledged')"))
+        states.append(
+            page.evaluate(f"{form}.closest('article').classList.contains('acknowledged')")
+        )
     assert page.evaluate("location.pathname") == "/regressions"
     assert states == [True, False]

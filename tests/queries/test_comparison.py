@@ -8,99 +8,92 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tracehouse.queries.comparison import changed_rows, summary_lines
+from tests.support.changes import change_row
+from tracehouse.queries.comparison import (
+    Comparison,
+    comparison_html,
+    comparison_lines,
+    comparison_markdown,
+    comparison_picture,
+    describe_pair,
+    picture_of_rows,
+    plain_comparison,
+)
 from tracehouse.queries.report.build_order import note_order
+from tracehouse.queries.report.change_text import line_text
 
-TEXTS = (
-    *("level", "device", "model", "backend", "event_name", "delegate_id", "verdict"),
-    *("explained_by", "may_be", "note", "pool", "reference", "run", "frame"),
+
+def _found(*rows: dict[str, Any]) -> Comparison:
+    return describe_pair(rows, base="b1", head="b2")
+
+
+ROWS = (
+    change_row(),
+    change_row("unchanged", ordinal=2),
+    change_row(level="method", kind="method", event_name="Method::execute", base_ns=1e7),
+    change_row(level="operator_type", event_name="conv", kind=None),
+    change_row("unchanged", level="module", event_name="net.layer", kind=None),
 )
-NUMBERS = ("base_ns", "head_ns", "delta", "delta_low", "delta_high", "cost_ns", "state_delta")
-SCHEMA = pa.schema(
-    [(name, pa.string()) for name in TEXTS]
-    + [(name, pa.float64()) for name in NUMBERS]
-    + [(name, pa.int64()) for name in ("ordinal", "base_count", "head_count")]
-)
 
 
-def _row(verdict: str, **columns: Any) -> dict[str, Any]:
-    usual = {
-        "level": "operator",
-        "device": "lab",
-        "model": "net",
-        "event_name": "conv",
-        "run": "Execute",
-    }
-    counts = {"base_count": 8, "head_count": 8}
-    return {**usual, **counts, "ordinal": 1, "delta": 0.05, "verdict": verdict, **columns}
-
-
-def _table(*rows: dict[str, Any]) -> pa.Table:
-    return pa.Table.from_pylist(rows, SCHEMA)
-
-
-def test_rows_that_changed_come_by_cost() -> None:
-    rows = [
-        _row("new_op", cost_ns=20.0),
-        _row("unchanged", cost_ns=0.0),
-        _row("moved"),
-        _row("improvement", cost_ns=-90.0),
-        _row("regression", cost_ns=50.0),
+def test_a_terminal_shows_a_sentence_one_count_and_the_changes() -> None:
+    lines = [line_text(line) for line in comparison_lines(_found(*ROWS))]
+    assert lines[:3] == [
+        "1 operator is slower (net on lab, +5.0 %).",
+        "b2 against b1 on lab",
+        "2 operators: 1 slower, 1 unchanged",
     ]
-    verdicts = changed_rows(_table(*rows))["verdict"].to_pylist()
-    assert verdicts == ["improvement", "regression", "new_op", "moved"]
+    text = "\n".join(lines)
+    assert "▲ Execute" in text
+    assert "▲ conv #1" in text
+    assert "net.layer" not in text
+    assert "conv #2" not in text
+    assert lines[-1] == "1 more: 1 unchanged; --all lists them"
+    whole = "\n".join(map(line_text, comparison_lines(_found(*ROWS), is_all=True)))
+    assert "conv #2" in whole
+    assert "--all" not in whole
 
 
-def test_operator_change_and_verdict_come_first_and_changes_are_in_percent() -> None:
-    times = {"base_ns": 1000.0, "head_ns": 2_000_000.0}
-    interval = {"delta_low": 0.04, "delta_high": 0.06}
-    table = changed_rows(_table(_row("regression", **times, **interval)))
-    assert table.column_names[:5] == ["operator", "change", "verdict", "base", "head"]
-    (row,) = table.to_pylist()
-    assert row == {
-        "operator": "conv #1",
-        "change": "+5.0 %",
-        "verdict": "regression",
-        "base": "1.000 µs",
-        "head": "2.000 ms",
-        "level": "operator",
-        "model": "net",
-        "device": "lab",
-        "interval": "+4.0 % to +6.0 %",
-    }
+def test_elsewhere_it_is_ascii() -> None:
+    lines = plain_comparison(_found(*ROWS))
+    assert "\n".join(lines).isascii()
+    assert lines[5].startswith("slower  Execute  net  10.00 -> 10.50 ms")
 
 
-def test_note_says_how_values_were_compared_and_what_is_hidden() -> None:
-    hidden = _row("unchanged", note="dumps differ in threads", reference="pinned")
-    changed = changed_rows(_table(hidden, hidden, _row("needs_more_dumps")))
-    assert changed.num_rows == 0
-    assert changed.schema.metadata[b"note"].decode() == (
-        "relative to the reference build pinned; dumps differ in threads"
+def test_markdown_html_and_picture_say_the_same() -> None:
+    found = _found(*ROWS)
+    page = comparison_html(found, base="b1", head="b2")
+    forms = (comparison_markdown(found), page, comparison_picture(found))
+    for text in forms:
+        assert "1 operator is slower (net on lab, +5.0 %)." in text
+        assert "+5.0 %" in text
+    assert "tracehouse compare b1 b2" in page
+
+
+def test_a_call_that_no_operator_explains_is_beside_the_runs_with_its_guess() -> None:
+    call = change_row(
+        level="delegate", kind="delegate_call", event_name="DELEGATE_CALL", may_be="relu #1 (1 µs)"
     )
+    found = _found(call, change_row("unchanged"))
+    assert [str(one.operator) for one in found.runs.changes] == ["delegate call #1"]
+    assert found.runs.changes[0].note == "may be relu #1 (1 µs)"
+    assert found.tally.total == 1
 
 
-def test_what_moved_all_operators_is_said_though_none_changed_by_itself() -> None:
-    columns = {"level": "method", "frame": "residual", "state_delta": 0.14}
-    moved = _row("explained_by_run_shift", **columns, event_name="Method::execute")
-    _, line = summary_lines(_table(_row("unchanged"), moved), base="a", head="b")
-    assert line == (
-        "  lab · net: no operator by itself; all moved together, +14.0 %: "
-        "the device, or the whole build; record them in turns"
-    )
-    assert changed_rows(_table(moved)).schema.metadata[b"note"].decode() == (
-        "recorded apart, so compared without the state of the device"
-    )
+def test_rows_without_levels_are_drawn_by_their_kinds() -> None:
+    rows = [{key: value for key, value in row.items() if key != "level"} for row in ROWS[:3]]
+    drawn = picture_of_rows(rows)
+    assert "1 operator is slower" in drawn
+    assert ">Execute<" not in drawn  # the runs are not operators
 
 
-def test_words_name_the_costliest_changes_and_what_the_method_did() -> None:
-    slower = [_row("regression", ordinal=number, cost_ns=-number) for number in (1, 2, 3, 4)]
-    method = _row("regression", level="method", event_name="run", base_ns=1e6, head_ns=1.05e6)
-    steady = _row("unchanged", model="other")
-    table = _table(*slower, method, steady)
-    assert summary_lines(table, base="b1", head="b2") == [
-        "b2 against b1: 1 method slower; 4 slower of 5 operators; 1 unchanged",
-        "  lab · net: conv #4 +5.0 %, conv #3 +5.0 %, conv #2 +5.0 %, 1 more; "
-        "run 1.000 ms to 1.050 ms, +5.0 %",
+def test_notes_say_how_values_were_compared_and_what_is_hidden() -> None:
+    hidden = change_row("unchanged", note="dumps differ in threads", reference="pinned")
+    found = _found(hidden, hidden, change_row("needs_more_dumps", frame="residual"))
+    assert found.notes == [
+        "relative to the reference build pinned",
+        "recorded apart, so compared without the state of the device",
+        "dumps differ in threads",
     ]
 
 
@@ -151,7 +144,7 @@ def test_head_that_is_older_by_what_tells_is_doubted(
 ) -> None:
     store = OrderedBuilds(_recorded("b1", 4, 8, **head), _recorded("b2", 5, 9, **base))
     doubt = note_order(store, base="b2", head="b1")
-    assert (doubt or "").startswith(f"by its {by} the head b1 is older" if by else "")
+    assert (doubt or "").startswith(f"b1 is older than b2 by its {by}" if by else "")
     assert (doubt is None) == (by is None)
     assert note_order(store, base="b1", head="b2") is None
 

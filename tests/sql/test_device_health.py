@@ -91,3 +91,39 @@ def test_old_refusals_do_not_count(farm):
 def test_refusals_of_other_pools_and_devices_are_left_out(farm):
     assert set(_rows(farm, pool="lab")) == set(PROBLEMS) - {"other"}
     assert set(_rows(farm, device=["bad", "late"])) == {"bad", "late"}
+
+
+def test_a_device_alone_in_its_pool_is_compared_with_the_others_of_the_store():
+    store = StoreRows()
+    refused = {"phone": 3, "tablet": 3, "board": 3, "dongle": 30}
+    for ordinal in (1, 2):
+        store.add_build(f"b{ordinal}", ordinal=ordinal)
+    for device, count in refused.items():
+        for build in ("b1", "b2")[: 1 if device == "board" else 2]:
+            for _ in range(5):
+                store.add_dump(device=device, pool=f"{device}s", build=build)
+        for number in range(count):
+            store.add_error(f"{device}{number}", device=device, pool=f"{device}s")
+    rows = _rows(store.connect())
+    found = {name: row["problems"] for name, row in rows.items()}
+    assert found == {"phone": None, "tablet": None, "board": "silent", "dongle": "refused"}
+
+
+def test_a_device_is_not_silent_because_another_records_other_builds():
+    store = StoreRows()
+    for ordinal in (1, 2, 3, 4):
+        store.add_build(f"b{ordinal}", ordinal=ordinal)
+        store.add_dump(device=f"phone-{ordinal}", pool="lab", build=f"b{ordinal}")
+    problems = {name: row["problems"] for name, row in _rows(store.connect()).items()}
+    assert problems == dict.fromkeys(["phone-1", "phone-2", "phone-3", "phone-4"])
+
+
+def test_few_of_many_refusals_are_no_problem():
+    store = StoreRows()
+    store.add_build("b1", ordinal=1)
+    for device in ("phone", "tablet"):
+        for _ in range(200):
+            store.add_dump(device=device, pool="lab", build="b1")
+    for number in range(3):
+        store.add_error(str(number), device="phone", pool="lab")
+    assert _rows(store.connect())["phone"]["problems"] is None

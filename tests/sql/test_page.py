@@ -136,3 +136,11 @@ def test_the_median_dump_of_a_build_has_the_median_time_of_a_run(farm: Warehouse
     for row in found:
         own = sorted((t["ns"], t["dump_id"]) for t in times if t["build"] == row["build"])
         assert row["dump_id"] == own[(len(own) - 1) // 2][1]
+
+
+def test_instructions_of_one_name_have_numbers(farm: Warehouse) -> None:
+    rows = farm.query(find_query("page_ordinals", "page"), build="b8", device="phone").to_pylist()
+    assert {row["ordinal"] for row in rows} == {1}
+    assert {row["event_name"] for row in rows} >= {CONV, "Method::execute"}
+    keys = [tuple(value for name, value in row.items() if name != "ordinal") for row in rows]
+    assert len(set(keys)) == len(keys)

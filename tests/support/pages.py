@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from html import unescape
 
-_FORM = re.compile(
-    r'<form class="filters".*?</form>|<details class="facets".*?</details>', re.DOTALL
-)
+_FORM = re.compile(r'<form class="filters".*?</form>', re.DOTALL)
 
 
 def shown(text: str) -> str:
@@ -17,7 +15,7 @@ def shown(text: str) -> str:
 
 def table_rows(text: str) -> list[list[str]]:
     """The texts of the cells of all tables, row by row, without headings."""
-    rows = re.findall(r"<tr>(<td.*?)</tr>", text, re.DOTALL)
+    rows = re.findall(r"<tr[^>]*>(<td.*?)</tr>", text, re.DOTALL)
     cells = (re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for row in rows)
     return [[unescape(re.sub(r"<[^>]+>", "", cell)).strip() for cell in row] for row in cells]
 

@@ -24,6 +24,7 @@ from tracehouse.queries.report.content import (
     RunShift,
     Sensitivity,
     Stability,
+    TallyRow,
 )
 from tracehouse.queries.report.figures import count_text
 from tracehouse.queries.report.notes import Note
@@ -107,6 +108,11 @@ def report(*groups: Group, **changes: Any) -> Report:
         "reference_drift": [], "point_notes": [],
         "verdict": "regressions" if is_bad else "clear",
         "summary": f"{len(groups)} groups of series changed.", "groups": list(groups),
+        "tally": [
+            TallyRow(kind="slower", word="slower", size=3),
+            TallyRow(kind="unchanged", word="unchanged", size=4_812),
+            TallyRow(kind="unsure", word="too fast to judge", size=96),
+        ],
         "run_shifts": [], "operator_changes": [], "exact_changes": [], "budgets": [],
         "framework_tax": [], "coverage": coverage(), "sensitivity": [],
         "quality": Quality(stability=[], environment=[], warnings=[]), "refused": [],

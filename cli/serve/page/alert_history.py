@@ -25,8 +25,6 @@ from tracehouse.queries.report.notes import Note, choose_notes
 from tracehouse.queries.report.outline import notes_on
 from tracehouse.queries.report.plots import note_mark
 
-FIELDS = ("group", "head", "scale", "zero")
-
 
 def alert_history(request: PageRequest) -> dict[str, Any]:
     """The alert in the address (group=), build by build, as its report (head=) has it."""
@@ -47,6 +45,7 @@ def alert_history(request: PageRequest) -> dict[str, Any]:
     )
     left_out = len(group.members) - len(members)
     return {
+        "form": None,
         "title": group.headline.title,
         "lead": f"{left_out} more series: see the report." if left_out else "",
         "charts": trend_chart(request, "/history", chart),

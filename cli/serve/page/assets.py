@@ -14,6 +14,8 @@ from tracehouse.queries.report.line_chart import COLOURS
 SCRIPTS = {  # by address
     "/changes.js": "changes.js",
     "/charts.js": "charts.js",
+    "/page.js": "page.js",
+    "/sql.js": "sql.js",
     "/uplot.js": "uplot/uPlot.iife.min.js",
 }
 _STATIC = files("tracehouse.cli.serve.page") / "static"
@@ -32,6 +34,11 @@ def script(request: Request) -> Response:
     """A script of the site."""
     text = _read(SCRIPTS[request.url.path])
     return Response(text, media_type="text/javascript", headers=_KEPT)
+
+
+def mark(_: Request) -> Response:
+    """The mark of the project."""
+    return Response(_read("mark.svg"), media_type="image/svg+xml", headers=_KEPT)
 
 
 def _read(name: str) -> str:

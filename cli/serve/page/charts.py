@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.page.cells import link
-from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.cli.serve.page.page_request import Address, PageRequest
 from tracehouse.cli.serve.page.site import Parts
 from tracehouse.queries.plots.line_figure import line_figure
 from tracehouse.queries.report.axis import AxisKind
@@ -56,6 +56,14 @@ def trend_chart(request: PageRequest, path: str, chart: LineChart, **query: obje
         chart: The lines.
         query: Parameters of the canned query build_history that gives these lines, if it does.
     """
+    rows = link("/v1/queries/build_history", **request.filters, **query) if query else ""
+    address = {**request.fields, **request.filters}
+    files = file_links(rows, link(f"{path}.svg", **address), path.strip("/"))
+    return [one._replace(files=files) for one in draw_chart(request, path, chart)]
+
+
+def draw_chart(request: Address, path: str, chart: LineChart) -> list[Chart]:
+    """The lines on the axis in the address, with links to other axes; empty without values."""
     kind = _axis_kind(request.fields)._replace(unit=chart.axis.unit)
     chart = chart._replace(axis=kind, is_live=True)
     drawn = line_chart(chart, width=_WIDTH, height=_HEIGHT, class_="trend")
@@ -68,9 +76,7 @@ def trend_chart(request: PageRequest, path: str, chart: LineChart, **query: obje
         zero = {"zero": None if kind.has_zero else "1"}
         text = "Fit the axis" if kind.has_zero else "Axis from zero"
         scales.append((link(path, **{**address, **zero}), text))
-    rows = link("/v1/queries/build_history", **request.filters, **query) if query else ""
-    files = file_links(rows, link(f"{path}.svg", **address), path.strip("/"))
-    return [Chart(drawn, chart, scales, files, lambda: line_figure(chart, chart.what))]
+    return [Chart(drawn, chart, scales, (), lambda: line_figure(chart, chart.what))]
 
 
 def file_links(rows: str, drawing: str, name: str) -> list[tuple[str, str, str]]:

@@ -1,94 +1,78 @@
-"""The view that compares two builds: each operator with its change and the verdict on it."""
+"""The view that compares two builds: the changes of runs and operators with their verdicts."""
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from tracehouse.cli.serve.http.problems import Problem
-from tracehouse.cli.serve.page.cells import Cell, Row, link, pick
-from tracehouse.cli.serve.page.listing import Column, listing, sort_page
-from tracehouse.cli.serve.page.page_request import PageRequest
-from tracehouse.queries.report.figures import (
-    cost_text,
-    delta_text,
-    duration_text,
-    name_text,
-    operator_text,
-)
+from tracehouse.cli.serve.page.cells import Row, link, pick
+from tracehouse.cli.serve.page.filter_form import Wanted, filter_form
+from tracehouse.cli.serve.page.page_request import DATES, NAMES, PageRequest
+from tracehouse.queries.comparison import describe_pair
+from tracehouse.queries.report.comparable import find_obstacle
+from tracehouse.queries.report.figures import name_text
 from tracehouse.queries.report.pair_breakdowns import PairBreakdowns
 from tracehouse.queries.report.tables import list_sums
-from tracehouse.queries.report.tally import TALLIED, tally_operators
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 
 BUILDS = {"base": "the one before", "head": "the last build"}
-FIELDS = (*BUILDS, "sort", "page")
-_LEVELS = ("method", "delegate", "operator")
+FIELDS = tuple(BUILDS)
+_FORMS = (("CSV", "csv"), ("JSON", "json"), ("Arrow", "arrow"))
 
 
 def comparison(request: PageRequest) -> dict[str, Any]:
-    """What the changes of methods consist of, and all operators, of two builds, costliest first.
-
-    By default, they are the last two.
+    """Two builds, by default the last two: their runs and operators, the dearest change first.
 
     Raises:
         Problem: 400 if the two are the same build.
     """
+    base, head = choose_builds(request)
+    if not base or not head:
+        empty = "Two builds are needed here: name them, or widen the filters."
+        return {"title": "Compare", "empty": empty}
+    if base == head:
+        raise Problem(400, "base", f"base and head are both {name_text(base)}: name two builds")
+    at = replace(request, fields={**request.fields, "base": base, "head": head})
+    rows = request.rows("comparison", base=base, head=head)
+    obstacle = find_obstacle(request.store, rows, base=base, head=head)
+    href = partial(_history, request)
+    found = describe_pair(rows, base=base, head=head, obstacle=obstacle, href=href)
+    chosen = {name: values for name, values in request.filters.items() if name != "build"}
+    file = partial(link, "/v1/queries/comparison", base=base, head=head, **chosen)
+    pair = PairBreakdowns(request.store, rows, base=base, head=head)
+    return {
+        "template": "comparison_view",
+        "title": found.sentence,
+        "form": filter_form(at, Wanted((*NAMES, *DATES), BUILDS)),
+        "found": found,
+        "swap": at.here(base=head, head=base),
+        "timelines": link("/timelines", base=base, head=head, **chosen),
+        "sums": list_sums(pair.of_changed_methods()),
+        "files": [(name, file(format=form)) for name, form in _FORMS],
+        "command": _command(base, head, chosen),
+    }
+
+
+def choose_builds(request: PageRequest) -> tuple[str, str]:
+    """Base and head in the address, by default the last two; empty if there are too few builds."""
     builds = [row["build"] for row in request.rows("page_builds")[1:]]
     head = request.fields.get("head") or (builds[-1] if builds else "")
     earlier = builds[: builds.index(head)] if head in builds else builds
-    base = request.fields.get("base") or (earlier[-1] if earlier else "")
-    parts = {
-        "title": "Compare",
-        "empty": "Two builds are needed here: name them, or widen the filters.",
-    }
-    if not base or not head:
-        return parts
-    if base == head:
-        raise Problem(400, "base", f"base and head are both {name_text(base)}: name two builds")
-    table = request.table("comparison", base=base, head=head)
-    rows = table.filter(pc.is_in(table["level"], pa.array(_LEVELS)))
-    shown = sort_page(request, rows, _COLUMNS, sort="-cost_ns")
-    places = {name: request.filters.get(name) for name in ("device", "pool")}
-    for row in shown.rows:
-        operator = pick(row, "delegate_id", "ordinal", "model", "backend")
-        row["href"] = link("/operator", event=row["event_name"], **operator, **places)
-    title = f"{name_text(head)} against {name_text(base)}"
-    chosen = {name: values for name, values in request.filters.items() if name != "build"}
-    tested = link("/v1/queries/comparison", base=base, head=head, **chosen, format="csv")
-    note = tally_operators(rows.select(TALLIED).to_pylist()).text(base, head)
-    pair = PairBreakdowns(request.store, table.to_pylist(), base=base, head=head)
-    return {
-        **parts,
-        "sums": list_sums(pair.of_changed_methods()),
-        "tables": [listing(request, title, _COLUMNS, shown, note=f"{note}.")],
-        "files": [("All levels of this comparison, as CSV", tested)],
-    }
+    return request.fields.get("base") or (earlier[-1] if earlier else ""), head
 
 
-def _operator(row: Row) -> Cell:
-    name = operator_text(row["event_name"], row["delegate_id"], row["ordinal"])
-    run = f" in {name_text(row['run'])}" if " " in row["run"] else ""
-    return Cell(f"{name}{run}", row["href"])
+def _history(request: PageRequest, row: Row) -> str:
+    """The address of an operator over the builds; empty for what several operators add up to."""
+    if not row["event_name"] or row["level"] not in ("operator", "method", "delegate"):
+        return ""
+    operator = pick(row, "delegate_id", "ordinal", "model", "backend")
+    places = {name: row[name] or request.filters.get(name) for name in ("device", "pool")}
+    return link("/history", event=row["event_name"], **operator, **places)
 
 
-def _model(row: Row) -> str:
-    return " · ".join(name_text(row[name]) for name in ("model", "backend") if row[name])
-
-
-def _cost(row: Row) -> str:
-    return cost_text(row["cost_ns"] or None)  # of what is no change it is 0
-
-
-_COLUMNS = (
-    Column("Operator", _operator, "event_name"),
-    Column("Change", lambda row: delta_text(row["delta"]), "delta", is_number=True),
-    Column("Base", lambda row: duration_text(row["base_ns"]), "base_ns", is_number=True),
-    Column("Head", lambda row: duration_text(row["head_ns"]), "head_ns", is_number=True),
-    Column("Cost per run", _cost, "cost_ns", is_number=True),
-    Column("Verdict", lambda row: SeriesVerdict(row["verdict"]).words, "verdict"),
-    Column("Model", _model, "model"),
-    Column("Device", lambda row: name_text(row["device"]), "device"),
-)
+def _command(base: str, head: str, chosen: dict[str, list[str]]) -> str:
+    given = [("", base), ("", head), *((n, one) for n, values in chosen.items() for one in values)]
+    words = [f"--{name} {shlex.quote(one)}" if name else shlex.quote(one) for name, one in given]
+    return " ".join(["tracehouse compare", *words])

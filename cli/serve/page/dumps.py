@@ -19,12 +19,12 @@ from tracehouse.cli.serve.page.cells import (
 )
 from tracehouse.cli.serve.page.listing import Column, Shown, listing, turn_pages
 from tracehouse.cli.serve.page.page_request import MOST_ROWS, PageRequest
-from tracehouse.cli.serve.page.timeline import Slice, timeline_chart
+from tracehouse.cli.serve.page.timeline import PART_FIELDS, Slice, read_part, timeline_chart
 from tracehouse.queries.report.figures import NONE, count_text, duration_text, number_text
 
-ROWS, EVENTS = 100, 200  # of a page
+ROWS, EVENTS = 50, 100  # of a page
 FIELDS = ("page",)
-DUMP_FIELDS = ("run", "page")
+DUMP_FIELDS = ("run", "page", *PART_FIELDS)
 _ONE = "SELECT * FROM named_dumps WHERE starts_with(sha256, $sha256) LIMIT 2"
 
 
@@ -50,6 +50,7 @@ def dump(request: PageRequest) -> dict[str, Any]:
     events = timeline.slice(0, MOST_ROWS).to_pylist()
     rows = link("/v1/queries/run_timeline", dump=found["dump_id"], run=run)
     drawing = link(f"/dumps/{found['sha256']}/run.svg", run=run)
+    whole = request.here(**dict.fromkeys(PART_FIELDS[:2], ""))
     start, pager = turn_pages(request, len(events), size=EVENTS)
     shown = [{**pick(found, *PLACE), **row} for row in events[start : start + EVENTS]]
     table = listing(request, "Events of the run", _EVENT_COLUMNS, Shown(shown, pager=pager))
@@ -58,7 +59,7 @@ def dump(request: PageRequest) -> dict[str, Any]:
         "lead": f"{place_of(found)}, {found['build']}",
         "facts": _facts(found),
         "runs": _runs(found, events),
-        "charts": timeline_chart(_slices(events), rows, drawing),
+        "charts": timeline_chart(_slices(events), rows, drawing, read_part(request), whole),
         "tables": [table] if events else [],
         "empty": "The run has no events.",
         "cut": more_text(timeline.num_rows - MOST_ROWS, "event", "see the query run_timeline"),
@@ -121,7 +122,7 @@ def _runs(found: dict[str, Any], events: list[dict[str, Any]]) -> dict[str, Any]
 
 def _event(row: Row) -> Cell:
     name, delegate = row["event_name"], row["delegate_id"]
-    return Cell(name, link("/operator", event=name, delegate_id=delegate, **pick(row, *PLACE)))
+    return Cell(name, link("/history", event=name, delegate_id=delegate, **pick(row, *PLACE)))
 
 
 def _instruction(row: Row) -> str:
@@ -133,24 +134,24 @@ def _duration(row: Row) -> str:
 
 
 def _build(row: Row) -> Cell:
-    return Cell(row["build"], link("/operators", **pick(row, "device", "build")))
+    return Cell(row["build"], link("/explore/operator_hotspots", **pick(row, "device", "build")))
 
 
 _DUMP_COLUMNS = (
     Column("Dump", lambda row: Cell(row["sha256"][:12], link(f"/dumps/{row['sha256']}"))),
     Column("Build", _build),
     Column("Model", place_of),
-    Column("Recorded", lambda row: date_text(row["captured_at"])),
-    Column("Ingested", lambda row: age_text(row["ingested_at"])),
-    Column("Runs", lambda row: f"{row['n_runs']:,}", is_number=True),
-    Column("Events", lambda row: f"{row['n_events']:,}", is_number=True),
-    Column("Bytes", lambda row: f"{row['byte_count']:,}", is_number=True),
+    Column("Recorded", lambda row: date_text(row["captured_at"]), room="p2"),
+    Column("Ingested", lambda row: age_text(row["ingested_at"]), room="p2"),
+    Column("Runs", lambda row: f"{row['n_runs']:,}", is_number=True, room="p3"),
+    Column("Events", lambda row: f"{row['n_events']:,}", is_number=True, room="p3"),
+    Column("Bytes", lambda row: f"{row['byte_count']:,}", is_number=True, room="p3"),
 )
 _EVENT_COLUMNS = (
     Column("Event", _event),
     Column("Duration", _duration, is_number=True),
-    Column("Start", lambda row: duration_text(row["start_ns"]), is_number=True),
-    Column("Kind", lambda row: row["kind"]),
-    Column("Instruction", _instruction, is_number=True),
-    Column("Delegate id", lambda row: row["delegate_id"] or ""),
+    Column("Start", lambda row: duration_text(row["start_ns"]), is_number=True, room="p2"),
+    Column("Kind", lambda row: row["kind"], room="p2"),
+    Column("Instruction", _instruction, is_number=True, room="p3"),
+    Column("Delegate id", lambda row: row["delegate_id"] or "", room="p3"),
 )

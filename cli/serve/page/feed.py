@@ -11,10 +11,11 @@ from tracehouse.cli.serve.access.pools import need_all_pools
 from tracehouse.cli.serve.page.cells import link
 from tracehouse.cli.serve.page.page_request import PageRequest
 from tracehouse.queries.printable import printable
+from tracehouse.queries.report.sentences import split_summary
 from tracehouse.queries.report.xml_file import xml_file
 
 _ATOM = "http://www.w3.org/2005/Atom"
-_NIGHTS = """SELECT n.build, n.verdict, n.summary, max(n.judged_at) AS judged_at
+_NIGHTS = """SELECT n.build, n.summary, max(n.judged_at) AS judged_at
 FROM judged_nights AS n
 JOIN builds_in_order AS b ON b.build = n.build
 GROUP BY ALL
@@ -23,7 +24,7 @@ LIMIT 50"""
 
 
 def feed(request: PageRequest) -> Response:
-    """The newest judged builds, with verdict and summary."""
+    """The newest judged builds, with their summaries."""
     need_all_pools(request.bearer, "the feed")
     root = Element("feed", xmlns=_ATOM)
     nights = request.store.sql(_NIGHTS).to_pylist()
@@ -32,7 +33,7 @@ def feed(request: PageRequest) -> Response:
     SubElement(SubElement(root, "author"), "name").text = "tracehouse"
     for night in nights:
         entry = SubElement(root, "entry")
-        title = f"{night['build']}: {night['verdict'].replace('_', ' ')}"
+        title = f"{night['build']}: {split_summary(night['summary'])[0]}"
         _add(entry, id=f"urn:tracehouse:night:{quote(night['build'])}", title=title)
         _add(entry, updated=night["judged_at"].isoformat(), summary=night["summary"])
         SubElement(entry, "link", href=link("/regressions", head=night["build"]))

@@ -1,19 +1,21 @@
-"""The form of filters: names with suggestions, dates, and counts of what each name selects."""
+"""The filters of a view: chips of those that are set, and a form with suggestions for others."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
 from tracehouse.cli.serve.page.cells import natural_key
 from tracehouse.cli.serve.page.page_request import DATES, NAMES, Address, PageRequest, page_query
+from tracehouse.warehouse.catalogue.header import Parameter
 from tracehouse.warehouse.errors import ParameterError
 
 MOST_NAMES = 500  # suggestions for a field
 MOST_LINKS = 12  # counts of a filter
+MOST_CHOICES = 60  # builds to choose from; more are suggested while one types
 _LABELS = {"since": "recorded from", "until": "before"}
 _GLOB_LETTERS = frozenset("*?[")
 _MOST_COMPARED = 5000  # names, with one that is unknown
@@ -49,6 +51,9 @@ class Field:
         facet: The filter whose names are suggested; empty without suggestions.
         nearest: If a value is unknown, the names that may be meant, each with its address.
         placeholder: What an empty input means.
+        choices: The only values, if there are few.
+        doc: What it means, if the label does not say so.
+        remove: Addresses without each of the values.
     """
 
     name: str
@@ -58,6 +63,14 @@ class Field:
     facet: str = ""
     nearest: Sequence[tuple[str, str]] = ()
     placeholder: str = "all"
+    choices: Sequence[str] = ()
+    doc: str = ""
+    remove: Sequence[str] = ()
+
+    @property
+    def chips(self) -> list[tuple[str, str]]:
+        """The values that are set, each with the address without it."""
+        return [pair for pair in zip(self.values, self.remove, strict=False) if pair[0]]
 
 
 class Form(NamedTuple):
@@ -65,30 +78,40 @@ class Form(NamedTuple):
 
     Attributes:
         fields: The inputs.
+        builds: Inputs of builds that the view itself is about.
         facets: Names by which the view can be narrowed.
         clear: Address of the view without filters; empty if there are none.
         hidden: Names and values of the view's other parameters.
         names: Suggestions, by filter.
     """
 
-    fields: Sequence[Field]
+    fields: list[Field]
+    builds: list[Field]
     hidden: Sequence[tuple[str, str]] = ()
     facets: Sequence[Facet] = ()
     clear: str = ""
     names: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
-def plain_form(address: Address, filters: Sequence[str], builds: Mapping[str, str]) -> Form:
+class Wanted(NamedTuple):
+    """The filters that a view has; those of builds with what each means without a value."""
+
+    filters: Sequence[str] = ()
+    builds: Mapping[str, str] = MappingProxyType({})
+    params: Sequence[Parameter] = ()
+
+
+def plain_form(address: Address, wanted: Wanted) -> Form:
     """The form with its values alone, which needs no store."""
-    return _form(address, filters, builds, _Names({}, frozenset()))
+    return _form(address, wanted, _Names({}, frozenset()))
 
 
-def filter_form(request: PageRequest, filters: Sequence[str], builds: Mapping[str, str]) -> Form:
+def filter_form(request: PageRequest, wanted: Wanted) -> Form:
     """The form with suggestions and counts.
 
     A Problem with the visitor's pools, and a ParameterError about a date, are passed on.
     """
-    return _form(request, filters, builds, _read_names(request))
+    return _form(request, wanted, _read_names(request))
 
 
 class _Names(NamedTuple):
@@ -98,47 +121,78 @@ class _Names(NamedTuple):
     unknown: frozenset[str]
 
 
-def _form(
-    address: Address, filters: Sequence[str], builds: Mapping[str, str], known: _Names
-) -> Form:
+def _form(address: Address, wanted: Wanted, known: _Names) -> Form:
+    filters, builds, params = wanted
     counts = {name: own for name, own in known.counts.items() if name in filters}
     fields = [
-        *(_build_field(address, name, meaning, known) for name, meaning in builds.items()),
+        *(_parameter_field(address, one) for one in params),
         *(_name_field(address, name, known) for name in NAMES if name in filters),
         *(_date_field(address, name) for name in DATES if name in filters),
     ]
     facets = [_facet(address, name, own) for name, own in counts.items() if len(own) > 1]
     given = address.filters
     clear = address.here(**dict.fromkeys(given, ""), page="") if given else ""
+    own = (*builds, *(param.name for param in params), "at")
     hidden = [
         (name, value)
         for name, value in address.fields.items()
-        if name not in (*builds, "at") and not name.endswith("page")
+        if name not in own and not name.endswith("page")
     ]
     lists = {
         name: sorted(own, key=natural_key)[:MOST_NAMES]
         for name, own in known.counts.items()
         if name in filters or (builds and name == "build")
     }
-    return Form(fields, hidden, facets, clear, lists)
+    named = [_build_field(address, name, meaning, known) for name, meaning in builds.items()]
+    return Form(fields, named, hidden, facets, clear, lists)
 
 
 def _build_field(address: Address, name: str, meaning: str, known: _Names) -> Field:
     values = [address.fields.get(name, "")]
-    nearest = _nearest(address, name, values, known.counts.get("build", {}))
-    return Field(name, values, name, facet="build", nearest=nearest, placeholder=meaning)
+    builds = known.counts.get("build", {})
+    nearest = _nearest(address, name, values, builds)
+    is_short = len(builds) <= MOST_CHOICES and (not values[0] or values[0] in builds)
+    choices = sorted(builds, key=natural_key, reverse=True) if is_short else ()
+    return Field(
+        name, values, name, facet="build", nearest=nearest, placeholder=meaning, choices=choices
+    )
 
 
 def _name_field(address: Address, name: str, known: _Names) -> Field:
     values = address.filters.get(name, [""])
     names = known.counts.get(name, {}) if name in known.unknown else {}
-    return Field(name, values, name, facet=name, nearest=_nearest(address, name, values, names))
+    nearest = _nearest(address, name, values, names)
+    return Field(
+        name, values, name, facet=name, nearest=nearest, remove=_removing(address, name, values)
+    )
 
 
 def _date_field(address: Address, name: str) -> Field:
     values = address.filters.get(name, [""])
     is_date = all(len(value) in (0, _DATE_LETTERS) for value in values)
-    return Field(name, values, _LABELS[name], "date" if is_date else "text")
+    kind = "date" if is_date else "text"
+    return Field(name, values, _LABELS[name], kind, remove=_removing(address, name, values))
+
+
+def _parameter_field(address: Address, param: Parameter) -> Field:
+    """The input of a parameter that only some queries have."""
+    values = address.filters.get(param.name, [""])
+    choices = param.choices if param.type == "STRING" else ()
+    return Field(
+        param.name,
+        values,
+        param.name.replace("_", " "),
+        placeholder=param.default or ("needed" if param.is_required else "all"),
+        choices=choices or (("true", "false") if param.type == "BOOLEAN" else ()),
+        doc=param.doc,
+        remove=_removing(address, param.name, values),
+    )
+
+
+def _removing(address: Address, name: str, values: Sequence[str]) -> list[str]:
+    """The addresses without each of the values."""
+    others = ([*values[:i], *values[i + 1 :]] for i in range(len(values)))
+    return [address.here(**{name: rest, "page": ""}) for rest in others]
 
 
 def _nearest(
@@ -171,7 +225,7 @@ def _read_names(request: PageRequest) -> _Names:
     Raises:
         ParameterError: A date is malformed.
     """
-    chosen, unknown = request.chosen(), set()
+    chosen, unknown = request.chosen(), set[str]()
     query = page_query("page_facets")
     while True:
         try:
@@ -182,7 +236,11 @@ def _read_names(request: PageRequest) -> _Names:
             del chosen[error.param]
             unknown.add(error.param)
             continue
-        counts: dict[str, dict[str, int]] = {name: {} for name in NAMES}
-        for row in rows:
-            counts[row["facet"]][row["name"]] = row["dump_count"]
-        return _Names(counts, frozenset(unknown))
+        return _Names(_counts(rows), frozenset(unknown))
+
+
+def _counts(rows: Iterable[Mapping[str, object]]) -> dict[str, dict[str, int]]:
+    counts: dict[str, dict[str, int]] = {name: {} for name in NAMES}
+    for row in rows:
+        counts[str(row["facet"])][str(row["name"])] = int(str(row["dump_count"]))
+    return counts

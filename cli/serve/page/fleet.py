@@ -1,10 +1,9 @@
-"""The view of the fleet: its pools and devices, their health, and what they recorded."""
+"""The first view: the last night, then the fleet: its devices, their health and their builds."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,60 +11,64 @@ import pyarrow.compute as pc
 
 from tracehouse.cli.serve.page.cells import Cell, Row, age_text, link
 from tracehouse.cli.serve.page.charts import coverage_plot
-from tracehouse.cli.serve.page.device_days import add_days, day_table, heat_text
 from tracehouse.cli.serve.page.last_night import night_parts
 from tracehouse.cli.serve.page.listing import Column, Table, listing, sort_page
 from tracehouse.cli.serve.page.page_request import PageRequest
 from tracehouse.queries.report.figures import NONE, count_text, number_text
 
 NEWEST = 20  # builds in a coverage
-_FEW = 10  # devices, which are shown even if all are well
-FIELDS = ("sort", "page", "pool_sort", "pool_page", "day_sort", "day_page")
+_RELOAD_SECONDS = 10  # until an empty store is looked at again
+FEW = 20  # devices, which all are shown even if they are of several pools
+FIELDS = ("sort", "page", "pool_sort", "pool_page")
 
 
 def fleet(request: PageRequest) -> dict[str, Any]:
     """The last night, unless the fleet is filtered; then its pools and devices."""
     builds = request.rows("page_builds")
     if not builds:
-        return {"title": "Fleet", "empty": "No dumps here yet: upload some, or widen the filters."}
+        return _nothing(request)
     whole, *builds = builds
     devices = request.table("device_health")
     if "device" in request.filters:  # which must not change what they are compared with
         others = request.table("device_health", device=None)
         devices = others.filter(pc.is_in(others["device"], value_set=devices["device"]))
     late = pc.sum(pc.greater(devices["builds_behind"], 0)).as_py() or 0
-    tiles = [
+    counts = [
         ("", whole["device_count"], "device", ""),
         ("", len(builds), "build", ""),
         ("", whole["model_count"], "model", ""),
         ("", whole["dump_count"], "dump", ""),
         ("", pc.sum(devices["event_count"]).as_py(), "event", ""),
-        ("warn" if late else "", late, "device", " without the newest build"),
+        ("warn", late, "device", " without the newest build"),
     ]
     is_whole = not request.filters and request.bearer.pools is None
     return {
         **(night_parts(request) if is_whole else {}),
-        "template": "first",
+        "template": "tonight",
         "title": "Fleet",
         "tiles": [
             (kind, number_text(count), f"{noun}{'' if count == 1 else 's'}{rest}")
-            for kind, count, noun, rest in tiles
+            for kind, count, noun, rest in counts
+            if count
         ],
         "tables": _tables(request, devices, [row["build"] for row in builds]),
     }
 
 
+def _nothing(request: PageRequest) -> dict[str, Any]:
+    """The first steps; with filters, the way back."""
+    if request.filters:
+        return {"title": "Fleet", "empty": "No dumps pass these filters: widen them."}
+    return {"template": "empty", "title": "No dumps yet", "reload_seconds": _RELOAD_SECONDS}
+
+
 def _tables(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> list[Table]:
-    """The devices; of several pools, the pools and the devices with problems."""
-    pools = _pools(devices)
-    if pools.num_rows > 1:  # a pool leads to its other devices
+    """The devices; of a large fleet, the pools and the devices with problems."""
+    pools, newest = _pools(devices), builds[-NEWEST:]
+    is_large = pools.num_rows > 1 and devices.num_rows > FEW
+    if is_large:  # a pool leads to its other devices
         devices = devices.filter(_is_sick(devices))
-    has_heat = devices["temperature_c"].null_count < devices.num_rows
-    unneeded = [*([] if has_heat else [_HEAT]), *([_POOL] if pools.num_rows == 1 else [])]
-    columns = [one for one in _DEVICE_COLUMNS if one not in unneeded]
-    shown_pools = sort_page(request, pools, _POOL_COLUMNS, sort="-sick_count", part="pool_")
-    shown = sort_page(request, devices, columns, sort="-problem_count")
-    newest = builds[-NEWEST:]
+    shown = sort_page(request, devices, _DEVICE_COLUMNS, sort="-problem_count")
     names = [row["device"] for row in shown.rows] or [""]  # which no device has
     counts: dict[tuple[str | None, str | None], dict[str, int]] = defaultdict(dict)
     for row in request.rows("page_coverage", build=newest, shown=names):
@@ -74,26 +77,17 @@ def _tables(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> l
     for row in shown.rows:
         own = counts[row["device"], row["pool"]]
         row["squares"] = coverage_plot(newest, own, row["model_count"])
-    days = add_days(request, shown.rows)
-    for row in shown_pools.rows:
+    title = "Devices with problems" if is_large else "Devices"
+    columns = [one for one in _DEVICE_COLUMNS if one is not _POOL or pools.num_rows > 1]
+    tables = [listing(request, title, columns, shown)] if shown.rows else []
+    if not is_large:
+        return tables
+    shown = sort_page(request, pools, _POOL_COLUMNS, sort="-sick_count", part="pool_")
+    for row in shown.rows:
         own = counts[None, row["pool"]]
         row["squares"] = coverage_plot(newest, own, row["device_count"], "device")
         row["href"] = request.here(pool=row["pool"], page="", pool_page="")
-    note = (
-        f"Coverage has a square for each of the newest {count_text(len(newest), 'build')}, the "
-        "newest on the right. A full square: all {} recorded."
-    )
-    text = note.format("models of the device were")
-    if pools.num_rows == 1:
-        is_well = devices.num_rows > _FEW and not pc.any(_is_sick(devices)).as_py()
-        title = f"Devices: none of {devices.num_rows:,} has a problem" if is_well else "Devices"
-        is_folded = is_well and not (request.fields or request.filters)
-        whole = replace(listing(request, title, columns, shown, note=text), is_folded=is_folded)
-        return [whole, *([day_table(request, days)] if devices.num_rows == 1 else [])]
-    title = "Devices with problems"
-    late = [listing(request, title, columns, shown, note=text)] if shown.rows else []
-    text = note.format("devices of the pool")
-    return [listing(request, "Pools", _POOL_COLUMNS, shown_pools, part="pool_", note=text), *late]
+    return [*tables, listing(request, "Pools", _POOL_COLUMNS, shown, part="pool_")]
 
 
 def _is_sick(devices: pa.Table) -> pa.ChunkedArray:
@@ -115,24 +109,33 @@ def _pools(devices: pa.Table) -> pa.Table:
 
 
 def _device(row: Row) -> Cell:
-    return Cell(row["device"], link("/latency", device=row["device"]) if row["dump_count"] else "")
+    return Cell(row["device"], link("/history", device=row["device"]) if row["dump_count"] else "")
 
 
 def _problems(row: Row) -> Cell:
-    """The problems of a device, in words; the link leads to the device's days."""
+    """The problems of a device, in words; the link leads to its days."""
     own, pool = heat_text(row["temperature_c"]), heat_text(row["pool_temperature_c"])
+    others = row["pool_refused_share"]
+    against = "" if others is None else f", {_share(others)} in its pool"
     texts = {
         "silent": f"silent for {count_text(row['builds_behind'] or 0, 'build')}",
-        "refused": f"{_refused(row)} refused, {_share(row['pool_refused_share'])} in its pool",
+        "refused": f"{row['refused_count']:,} ({_share(row['refused_share'])}) refused{against}",
         "hot": f"{own}, its pool {pool}",
     }
     wrong = [texts[problem] for problem in (row["problems"] or "").split(", ") if problem]
-    device = row["device"] if row["dump_count"] else None
-    return Cell("; ".join(wrong) or "none", link("/", device=device, pool=row["pool"]))
+    days = link("/explore/device_days", device=row["device"], pool=row["pool"])
+    return Cell("; ".join(wrong), days if wrong and row["dump_count"] else "")
 
 
-def _refused(row: Row) -> str:
-    return f"{row['refused_count']:,} ({_share(row['refused_share'])})"
+def _refused(row: Row) -> Cell:
+    if not row["refused_count"]:
+        return Cell("0")
+    return Cell(f"{row['refused_count']:,}", link("/explore/ingest_errors"))
+
+
+def heat_text(celsius: float | None) -> str:
+    """A temperature in whole degrees."""
+    return NONE if celsius is None else f"{celsius:.0f} °C"
 
 
 def _share(share: float | None) -> str:
@@ -144,18 +147,17 @@ def _newest(row: Row) -> Cell:
         return Cell(NONE)
     late = row["builds_behind"]
     text = f" ({count_text(late, 'build')} behind)" if late else ""
-    href = link("/operators", device=row["device"], build=row["last_build"])
+    href = link("/explore/operator_hotspots", device=row["device"], build=row["last_build"])
     return Cell(f"{row['last_build']}{text}", href)
 
 
 _LAST = Column("Last upload", lambda row: age_text(row["last_ingested_at"]), "last_ingested_at")
-_HEAT = Column(
-    "Temperature",
-    lambda row: Cell(heat_text(row["temperature_c"]), picture=row["heat_days"]),
-    "temperature_c",
-)
 _POOL = Column("Pool", lambda row: row["pool"] or NONE, "pool")
-_COVERAGE = Column("Coverage", lambda row: Cell("", picture=row["squares"]))
+_COVERAGE = Column(
+    "Builds",
+    lambda row: Cell("", picture=row["squares"]),
+    doc="A square for each of the newest builds, the newest on the right: full if all was recorded",
+)
 _DUMPS = Column("Dumps", lambda row: f"{row['dump_count']:,}", "dump_count", is_number=True)
 _DEVICE_COLUMNS = (
     Column("Device", _device, "device"),
@@ -163,12 +165,10 @@ _DEVICE_COLUMNS = (
     Column("Newest build", _newest, "builds_behind"),
     _COVERAGE,
     _LAST,
-    Column("Dumps a day", lambda row: Cell("", picture=row["dump_days"])),
-    Column("Refused", _refused, "refused_share", is_number=True),
-    _HEAT,
     _POOL,
     _DUMPS,
-)  # fmt: skip
+    Column("Refused", _refused, "refused_count", is_number=True),
+)
 _POOL_COLUMNS = (
     Column("Pool", lambda row: Cell(row["pool"] or NONE, row["href"] if row["pool"] else ""),
            "pool"),

@@ -1,28 +1,19 @@
-"""The views of latency over builds: of whole models on each device, and of one operator."""
+"""The view of an event over builds: of whole runs or one operator, on each chosen device."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.page.alert_history import alert_history
 from tracehouse.cli.serve.page.alert_marks import known_marks, merge_marks
-from tracehouse.cli.serve.page.cells import (
-    PLACE,
-    Cell,
-    Row,
-    build_cell,
-    link,
-    more_text,
-    pick,
-    with_changes,
-)
+from tracehouse.cli.serve.page.cells import PLACE, Cell, Row, build_cell, link, pick, with_changes
 from tracehouse.cli.serve.page.charts import spark_plot, trend_chart
-from tracehouse.cli.serve.page.listing import Column, Shown, Table, listing, plain_table, sort_page
-from tracehouse.cli.serve.page.multiples import Multiple, make_multiple
+from tracehouse.cli.serve.page.listing import Column, Table, listing, plain_table, sort_page
 from tracehouse.cli.serve.page.notes import add_notes, find_notes, note_form, note_table
 from tracehouse.cli.serve.page.page_request import PageRequest
 from tracehouse.queries.report.figures import delta_text, duration_text, name_text, operator_text
@@ -31,34 +22,27 @@ from tracehouse.queries.report.plots import note_mark
 from tracehouse.warehouse.errors import ParameterError
 
 METHOD = "Method::execute"
+_OPERATORS = "/explore/operator_hotspots"
 NEWEST, MOST_BUILDS = 20, 40  # builds of all devices, and of chosen ones
 ROWS = 30  # of a page, each with a small plot if they are too many for one plot
-FIELDS = ("sort", "page", "scale", "zero", "at")
-OPERATOR_FIELDS = ("event", "delegate_id", "ordinal", *FIELDS)
-_OPERATOR = ("event_name", "delegate_id", "ordinal")
-_FAMILY = ("model", "backend", "run", *_OPERATOR)  # what devices have in common
+_ADDRESS = ("event", "delegate_id", "ordinal")
+FIELDS = (*_ADDRESS, "group", "head", "sort", "page", "scale", "zero", "at")
 
 
-def latency(request: PageRequest) -> dict[str, Any]:
-    """Each model on each device, the largest change first."""
-    parts = _history(request, "/latency", METHOD, event=METHOD)
-    return {
-        "title": "Latency",
-        "empty": f"No run has the event {METHOD} here: widen the filters.",
-        **parts,
-    }
-
-
-def operator(request: PageRequest) -> dict[str, Any]:
-    """One operator over the builds, on each chosen device."""
-    fields = {name: request.fields.get(name, "") for name in ("event", "delegate_id", "ordinal")}
+def history(request: PageRequest) -> dict[str, Any]:
+    """An event over the builds, by default whole runs; or the series of an alert (group=)."""
+    if request.fields.get("group"):
+        return alert_history(request)
+    fields = {name: request.fields.get(name, "") for name in _ADDRESS}
     event, delegate, ordinal = fields.values()
-    name = operator_text(event, delegate or None, int(ordinal)) if ordinal.isdecimal() else event
+    number = int(ordinal) if ordinal.isdecimal() else 0
+    name = operator_text(event, delegate or None, number) if event else ""
     given = {name: value for name, value in fields.items() if value}
-    parts = _history(request, "/operator", name or METHOD, **{"event": METHOD, **given})
+    parts = _history(request, name or METHOD, **{"event": METHOD, **given})
     return {
-        "title": name or "Operator",
-        "empty": "No such operator here: check event= in the address, or widen the filters.",
+        "title": name or "Runs",
+        "lead": "" if event else "The time of a whole run, the largest change first.",
+        "empty": "No such event here: check event= in the address, or widen the filters.",
         **parts,
     }
 
@@ -79,7 +63,7 @@ def _some_builds(request: PageRequest, most: int) -> list[str]:
     return builds[:end][-most:]
 
 
-def _history(request: PageRequest, path: str, what: str, **params: str) -> dict[str, Any]:
+def _history(request: PageRequest, what: str, **params: str) -> dict[str, Any]:
     """The plots and tables of an event over builds; empty if the store has no such event.
 
     Raises:
@@ -117,65 +101,19 @@ def _history(request: PageRequest, path: str, what: str, **params: str) -> dict[
         lines = [_line(builds, row) for row in shown.rows]
         at = request.fields.get("at", "")
         chart = LineChart(what, "build", builds, lines, merge_marks(marks), at=at)
-        drawn: dict[str, Any] = {"charts": trend_chart(request, path, chart, **params)}
-        tables += [_points_table(row) for row in shown.rows if what != METHOD]
+        drawn: dict[str, Any] = {"charts": trend_chart(request, "/history", chart, **params)}
+        points = [_points_table(row) for row in shown.rows if what != METHOD]
+        tables += [replace(one, is_folded=len(points) > 1) for one in points]
     else:
-        drawn = _multiples(request, builds, found, shown, params)
+        drawn = {}
     return {**drawn, "tables": tables, "note_form": form}
-
-
-def _multiples(
-    request: PageRequest,
-    builds: Sequence[str],
-    found: pa.Table,
-    shown: Shown,
-    params: Mapping[str, str],
-) -> dict[str, Any]:
-    """A small plot for each model; of one model, for each device of the page."""
-    whole = found.filter(pc.field("level") == "all")
-    if whole.num_rows > 1:
-        rows = sort_page(request, whole, (), sort="-change", size=ROWS, part="model_").rows
-        hrefs = [request.here(**pick(row, "model", "backend"), page="") for row in rows]
-        text = (
-            "Median of the chosen devices, each relative to its own median, for each model; the "
-            "largest change first."
-        )
-        cut = more_text(whole.num_rows - ROWS, "model", "filter by model to see their plots")
-        return {"multiples": _small(builds, rows, hrefs, {}), "multiples_note": text, "cut": cut}
-    if "device" in request.filters:  # a pool's median is that of all its devices
-        found = request.table("page_history", **params, build=builds, device=None)
-    pools = found.filter(pc.field("level") == "pool").to_pylist()
-    medians = {
-        _key(row, "pool"): _line(builds, row)._replace(name=f"pool {name_text(row['pool'])}")
-        for row in pools
-    }
-    hrefs = [request.here(device=row["device"], page="") for row in shown.rows]
-    text = "The devices of the table below, each with the median of its pool as the faint line."
-    return {"multiples": _small(builds, shown.rows, hrefs, medians), "multiples_note": text}
-
-
-def _small(
-    builds: Sequence[str],
-    rows: Sequence[Row],
-    hrefs: Sequence[str],
-    medians: Mapping[tuple[object, ...], Line],
-) -> list[Multiple]:
-    return [
-        make_multiple(builds, _line(builds, row), href=href, change=row["change"],
-                      median=medians.get(_key(row, "pool")), marks=row.get("marks", ()))
-        for row, href in zip(rows, hrefs, strict=True)
-    ]  # fmt: skip
-
-
-def _key(row: Row, *names: str) -> tuple[object, ...]:
-    return tuple(row[name] for name in (*names, *_FAMILY))
 
 
 def _line(builds: Sequence[str], row: Row) -> Line:
     """Medians and the band around them; points lead to the operators of their builds."""
     known = {point["build"] for point in row["points"]}
     place = pick(row, *PLACE)
-    hrefs = [link("/operators", **place, build=one) if one in known else "" for one in builds]
+    hrefs = [link(_OPERATORS, **place, build=one) if one in known else "" for one in builds]
     p50, p10, p90 = (_values(builds, row, name) for name in ("p50_ns", "p10_ns", "p90_ns"))
     return Line(_name(row), p50, p10, p90, hrefs)
 
@@ -195,7 +133,7 @@ def _name(row: Row) -> str:
 
 
 def _place_cell(row: Row) -> Cell:
-    return Cell(_name(row), link("/operators", **pick(row, *PLACE), build=_last(row)["build"]))
+    return Cell(_name(row), link(_OPERATORS, **pick(row, *PLACE), build=_last(row)["build"]))
 
 
 def _last(row: Row) -> Row:

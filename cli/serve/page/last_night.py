@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tracehouse.cli.serve.page.cells import age_text, link, pick
-from tracehouse.cli.serve.page.charts import spark_plot
 from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.queries.report.change import Change, ChangeTable, change_of_group
 from tracehouse.queries.report.content import Group, Member, Report
-from tracehouse.queries.report.figures import count_text, is_measure, member_operator, name_text
-from tracehouse.queries.report.line_chart import Mark
-from tracehouse.queries.report.notes import choose_notes
-from tracehouse.queries.report.outline import commits_url, sort_groups, verdict_text
-from tracehouse.queries.report.plots import note_mark
+from tracehouse.queries.report.figures import count_text, is_measure, name_text
+from tracehouse.queries.report.outline import commits_url, sections
 from tracehouse.queries.report.sensitivity_summary import SensitivitySummary
+from tracehouse.queries.report.sentences import lead_text, split_summary
 from tracehouse.queries.report.settings import Settings, SettingsError
 from tracehouse.queries.report.stored_nights import LastNight, NightKey, last_night
-from tracehouse.queries.report.verdicts import State
+from tracehouse.queries.report.tally import Tally
 from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.queryable import Queryable
 
 _SINCE = "SELECT count(*) AS n FROM dumps WHERE ingested_at > $judged_at"
-MOST = 8  # alerts of a list
-BUILDS = 20  # of a sparkline
+_REFUSED = "/explore/ingest_errors"
+MOST, CARDS = 12, 3  # alerts of a list, and cards
+_KNOWN = "Also known"
 
 
-class AlertLine(NamedTuple):
-    """An alert in a line, with links to its details: address and text."""
+class Alert(NamedTuple):
+    """An alert with its costliest change, and links to its details: address and text."""
 
     group: Group
-    spark: str
+    change: Change
     href: str
     links: list[tuple[str, str]]
+
+
+class Part(NamedTuple):
+    """Alerts with the same next step; few are cards, others rows of a table."""
+
+    title: str
+    cards: list[Alert]
+    rows: list[Change]
+    table: ChangeTable
+    more: int
 
 
 def night_parts(request: PageRequest) -> dict[str, Any]:
@@ -44,30 +54,29 @@ def night_parts(request: PageRequest) -> dict[str, Any]:
     if night is None:
         return {"night": None}
     report = night.report
-    parts = sort_groups(report.groups)
-    fixed = [group for group in parts.settled if group.state == State.FIXED]
-    lists = [
-        (
-            "Alerts",
-            [*parts.failures, *parts.environment, *parts.suspects, *parts.small],
-            verdict_text(report),
-        ),
-        ("Fixed", fixed, ""),
-        ("Faster", parts.improvements, ""),
-    ]
+    heading, rest = split_summary(report.summary)
     return {
         "night": report,
-        "verdict": verdict_text(report),
+        "heading": heading,
+        "rest": rest,
+        "compared": lead_text(report),
+        "tally": Tally("operator", report.tally),
         "judged": f"judged {age_text(night.judged_at)}",
         "since": problem or _since(request.store, settings, night),
         "whole": link("/regressions", head=report.head),
-        "lists": [
-            (title, [_line(report, group) for group in groups[:MOST]], len(groups), empty)
-            for title, groups, empty in lists
-            if groups or empty
-        ],
+        "parts": list(_parts(report)),
         "limits": _limits(report),
     }
+
+
+def _parts(report: Report) -> Iterator[Part]:
+    for section in sections(report):
+        alerts = [_alert(report, group) for group in section.groups[:MOST]]
+        table = ChangeTable.of([alert.change for alert in alerts])
+        is_few = len(section.groups) <= CARDS and section.title != _KNOWN
+        cards, rows = (alerts, []) if is_few else ([], [*table.changes, *table.folded])
+        if alerts:
+            yield Part(section.title, cards, rows, table, len(section.groups) - len(alerts))
 
 
 def _since(store: Queryable, settings: Settings, night: LastNight) -> str:
@@ -95,33 +104,33 @@ def describe_since(store: Queryable, key: NightKey, night: LastNight) -> str:
 
 
 def _limits(report: Report) -> list[tuple[str, str, str]]:
-    """Coverage and blind spots of the night: kind, text and address of each."""
+    """What the night could not see: kind, text and address of each; what is zero is left out."""
     coverage, whole = report.coverage, link("/regressions", head=report.head)
     seen = SensitivitySummary.of(report.sensitivity)
-    blind = f"Blind on {seen.share(seen.blind)}{f': {seen.limits}' if seen.blind else ''}"
     missing, refused = len(coverage.missing), len(report.refused)
     evidence = f"{whole}#evidence"
-    return [
-        ("warn" if seen.blind else "", blind, evidence),
-        ("warn" if missing else "", f"{count_text(missing, 'recording')} missing", evidence),
-        ("", f"{coverage.judged_count:,} of {coverage.series_count:,} series judged, from "
-         f"{count_text(coverage.dump_count, 'dump')} of "
-         f"{count_text(coverage.device_count, 'device')}", evidence),
-        ("warn" if refused else "", f"{count_text(refused, 'file')} refused", "/errors"),
-    ]  # fmt: skip
+    found = [
+        (seen.blind, f"Changes could hide on {seen.share(seen.blind)}", evidence),
+        (missing, f"{count_text(missing, 'recording')} missing", evidence),
+        (refused, f"{count_text(refused, 'file')} refused", _REFUSED),
+    ]
+    return [("warn", text, href) for count, text, href in found if count]
 
 
-def _line(report: Report, group: Group) -> AlertLine:
+def _alert(report: Report, group: Group) -> Alert:
     first = group.members[0]
     href = f"{link('/regressions', head=report.head)}#{group.id}"
+    builds = {"base": group.last_good, "head": group.first_bad} if group.last_good else {}
     links = [
+        (link("/explain", group=group.id, head=report.head), "Why"),
         (_history(report, group), "History"),
-        (href, "Distributions"),
+        (link("/compare", **builds, **_place(first)) if builds else "", "Compare"),
         (_timelines(group, first), "Timelines"),
         (commits_url(group, report), "Commits"),
-        (link("/explain", group=group.id, head=report.head), "Why"),
+        (href, "Details"),
     ]
-    return AlertLine(group, _spark(report, group), href, [pair for pair in links if pair[0]])
+    change = change_of_group(group)._replace(href=href)
+    return Alert(group, change, href, [pair for pair in links if pair[0]])
 
 
 def _place(member: Member) -> dict[str, str | None]:
@@ -136,7 +145,7 @@ def _history(report: Report, group: Group) -> str:
     if is_measure(member):
         return link("/history", group=group.id, head=report.head)
     operator = pick(vars(member), "delegate_id", "ordinal")
-    return link("/operator", event=member.event_name, **operator, **_place(member))
+    return link("/history", event=member.event_name, **operator, **_place(member))
 
 
 def _timelines(group: Group, member: Member) -> str:
@@ -144,17 +153,5 @@ def _timelines(group: Group, member: Member) -> str:
     if group.last_good is None:
         return ""
     builds = {"base": group.last_good, "head": group.first_bad}
-    return link("/timelines", **builds, run=member.run, **_place(member))
-
-
-def _spark(report: Report, group: Group) -> str:
-    member = group.members[0]
-    points = member.history[-BUILDS:]
-    values = [point.value for point in points]
-    is_bad = group.direction == "regression"
-    marks = [Mark(group.first_bad, group.state.label, "bad" if is_bad else "good")]
-    if group.fixed_in is not None:
-        marks.append(Mark(group.fixed_in, "fixed", "good"))
-    marks += map(note_mark, choose_notes(report.point_notes, [vars(member)]))
-    builds = [point.build for point in points]
-    return spark_plot(builds, member_operator(member), values, marks=marks, unit=member.unit)
+    event = member.delegate_id or member.event_name
+    return link("/timelines", **builds, run=member.run, event=event, **_place(member))

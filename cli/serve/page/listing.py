@@ -24,12 +24,16 @@ class Column(NamedTuple):
         cell: Makes the cell of a row.
         sort: The field of the rows that sorts by this column; empty if none does.
         is_number: Whether the column is aligned right, and sorts the largest first.
+        doc: The meaning, for those who hover over the heading.
+        room: The class of the width below which it is left out; empty if it never is.
     """
 
     title: str
     cell: Callable[[Row], Cell | str]
     sort: str = ""
     is_number: bool = False
+    doc: str = ""
+    room: str = ""
 
 
 class Head(NamedTuple):
@@ -39,6 +43,13 @@ class Head(NamedTuple):
     href: str = ""
     order: str = ""  # ascending or descending, as in aria-sort
     is_number: bool = False
+    doc: str = ""
+    room: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The classes of its column's cells."""
+        return " ".join(filter(None, ["n" if self.is_number else "", self.room]))
 
 
 class Pager(NamedTuple):
@@ -61,6 +72,11 @@ class Table:
     note: str = ""
     pager: Pager = _ONE_PAGE
     is_folded: bool = False
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether columns are left out on phones, where rows are else blocks."""
+        return any(head.room for head in self.heads)
 
 
 class Shown(NamedTuple):
@@ -93,7 +109,7 @@ def sort_page(
         rows: All rows.
         columns: The columns, some of which sort.
         sort: Field that sorts by default, with '-' for the largest first; the first column decides
-            ties.
+            ties. Empty leaves the rows in their order.
         part: What its parameters begin with, if a view has several tables.
         size: Rows of a page.
 
@@ -106,7 +122,7 @@ def sort_page(
     if name not in {*fields, sort.removeprefix("-")}:
         raise Problem(400, "sort", f"{part}sort={wanted}, wanted one of {', '.join(fields)}")
     order = list(range(rows.num_rows))
-    for field in (*fields[:1], wanted):
+    for field in (*fields[:1], wanted) if wanted else ():
         order = _sort(order, rows[field.removeprefix("-")].to_pylist(), field.startswith("-"))
     start, pager = turn_pages(request, rows.num_rows, part=part, size=size)
     shown = pa.array(order[start : start + size], pa.int64())
@@ -155,13 +171,14 @@ def listing(
 
 def _head(request: Address, column: Column, sort: str, part: str) -> Head:
     if not column.sort:
-        return Head(column.title, is_number=column.is_number)
+        return Head(column.title, is_number=column.is_number, doc=column.doc, room=column.room)
     is_current = sort.removeprefix("-") == column.sort
     is_descending = sort.startswith("-")
     order = ("descending" if is_descending else "ascending") if is_current else ""
     is_next_descending = not is_descending if is_current else column.is_number
     wanted = {f"{part}sort": f"{'-' * is_next_descending}{column.sort}", f"{part}page": ""}
-    return Head(column.title, request.here(**wanted), order, column.is_number)
+    href = request.here(**wanted)
+    return Head(column.title, href, order, column.is_number, column.doc, column.room)
 
 
 def _cells(columns: Sequence[Column], rows: Iterable[Row]) -> list[list[Cell | str]]:

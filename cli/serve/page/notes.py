@@ -47,8 +47,7 @@ def open_note(request: PageRequest) -> Response:
         raise Problem(404, "unknown_note", detail)
     operator = pick(vars(note), "delegate_id", "ordinal") if note.event_name else {}
     place = pick(vars(note), *SERIES) | ({"pool": None} if note.device else {})
-    path = "/operator" if note.event_name else "/latency"
-    chart = link(path, event=note.event_name, **operator, **place, at=note.build)
+    chart = link("/history", event=note.event_name, **operator, **place, at=note.build)
     return RedirectResponse(chart, 303)
 
 

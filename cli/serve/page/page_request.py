@@ -29,15 +29,23 @@ class Address:
         path: Path of the view.
         fields: Parameters that are no filters.
         filters: Values of the filters, by name.
+        given: All values of all parameters.
+        unset: Values that say of a parameter with a default that it has none.
     """
 
     path: str = "/"
     fields: Mapping[str, str] = field(default_factory=dict)
     filters: Mapping[str, list[str]] = field(default_factory=dict)
+    given: Mapping[str, list[str]] = field(default_factory=dict)
+    unset: Mapping[str, str] = field(default_factory=dict)
 
     def here(self, **changes: object) -> str:
         """The address with other parameters; an empty one is left out."""
-        return link(self.path, **{**self.filters, **self.fields, **changes})
+        changed = {
+            name: value if value not in ("", [], None) else self.unset.get(name, "")
+            for name, value in changes.items()
+        }
+        return link(self.path, **{**self.filters, **self.fields, **changed})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,19 +77,27 @@ class PageRequest(Address):
         query = find_query(name, "page" if name.startswith("page_") else "queries")
         known = {parameter.name for parameter in query.header.params}
         chosen = {own: value for own, value in self.chosen().items() if own in known}
-        table = self.store.query(query, **chosen | params)
-        if table.num_rows > MOST_ROWS:
-            detail = (
-                f"{table.num_rows:,} rows are too many for a page, which sorts {MOST_ROWS:,}: "
-                "filter by device, model or build"
-            )
-            raise Problem(413, "answer_too_long", detail)
-        return table
+        return check_length(self.store.query(query, **chosen | params))
 
     def rows(self, name: str, **params: object) -> list[Row]:
         """The same rows as Python values."""
         found: list[Row] = self.table(name, **params).to_pylist()
         return found
+
+
+def check_length(table: pa.Table) -> pa.Table:
+    """The table, if a page can show it.
+
+    Raises:
+        Problem: 413 if it has too many rows.
+    """
+    if table.num_rows <= MOST_ROWS:
+        return table
+    detail = (
+        f"{table.num_rows:,} rows are too many for a page, which sorts {MOST_ROWS:,}: "
+        "filter by device, model or build"
+    )
+    raise Problem(413, "answer_too_long", detail)
 
 
 def page_query(name: str) -> Query:

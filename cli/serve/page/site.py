@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial, wraps
 from http import HTTPStatus
+from importlib.metadata import version
 from types import MappingProxyType
 from typing import Any
 
 from jinja2 import Template
+from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -21,11 +24,12 @@ from tracehouse.cli.serve.http.negotiation import check_parameters
 from tracehouse.cli.serve.http.problems import Problem, as_problem
 from tracehouse.cli.serve.nights import Judging
 from tracehouse.cli.serve.page.cells import link
-from tracehouse.cli.serve.page.filter_form import Form, filter_form, plain_form
+from tracehouse.cli.serve.page.filter_form import Form, Wanted, filter_form, plain_form
 from tracehouse.cli.serve.page.page_request import DATES, NAMES, Address, PageRequest
 from tracehouse.cli.serve.service import Service
 from tracehouse.ingest.errors import IngestError
 from tracehouse.queries.explain.html import PACKAGE
+from tracehouse.queries.printable import printable
 from tracehouse.queries.report.figures import name_text
 from tracehouse.queries.report.html import page_environment
 from tracehouse.warehouse.errors import ParameterError, QueryError, WarehouseError
@@ -33,19 +37,17 @@ from tracehouse.warehouse.store import Warehouse
 from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 VIEWS = {
-    "/": "Fleet",
-    "/latency": "Latency",
-    "/operators": "Operators",
+    "/": "Tonight",
     "/compare": "Compare",
-    "/regressions": "Regressions",
+    "/explore": "Explore",
     "/dumps": "Dumps",
-    "/errors": "Refused",
     "/sql": "SQL",
 }
-_UNFILTERED = ("/regressions", "/errors", "/sql")
+_UNFILTERED = ("/", "/explore", "/sql")
+_PARTS = {"/regressions": "/", "/explain": "/", "/history": "/explore", "/timelines": "/compare"}
 HEADERS = {
     "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
         "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "Cache-Control": "no-store",
@@ -62,6 +64,7 @@ def view(
     *fields: str,
     builds: Mapping[str, str] = MappingProxyType({}),
     is_filtered: bool = True,
+    own: Callable[[Address], Wanted] | None = None,
     news: Sequence[str] = ("dumps", "upkeep"),
 ) -> Callable[[Request], Awaitable[Response]]:
     """The handler of a view: readers see it, others are sent to the login form.
@@ -71,9 +74,11 @@ def view(
         fields: Parameters of the view besides filters.
         builds: Those of them that name builds, with what each means without a value.
         is_filtered: Whether the view has filters. Their form is shown with an error, too.
+        own: The filters of an address, if they depend on it. The view then checks its parameters.
         news: Fields of `Counts` that change what the view shows.
     """
-    filters = (*NAMES, *DATES) if is_filtered else ()
+    filters = (*NAMES, *DATES) if is_filtered and own is None else ()
+    wanted_of = own or (lambda _: Wanted(filters, builds))
 
     @wraps(make)
     async def answer(request: Request) -> Response:
@@ -81,15 +86,16 @@ def view(
         address = vars(read_address(request))
 
         def render(store: Warehouse, judged: JudgedNight | None) -> Response:
-            check_parameters(request, (*filters, *fields))
+            if own is None:
+                check_parameters(request, (*filters, *fields))
             page = PageRequest(
                 **address, store=store, bearer=bearer, nights=service.nights, judged=judged
             )
             parts = make(page)
             if isinstance(parts, Response):
                 return parts
-            if is_filtered:
-                parts["form"] = filter_form(page, filters, builds)
+            if filters and "form" not in parts:
+                parts["form"] = filter_form(page, wanted_of(page))
             return show(request, parts.pop("template", "tables"), frame | parts)
 
         try:
@@ -102,8 +108,7 @@ def view(
             return await query_night(request, render, seconds=WAIT_SECONDS)
         except ERRORS as error:
             status, parts = problem_parts(request, error)
-            if filters or builds:
-                parts["form"] = await _form_of_problem(request, bearer, filters, builds)
+            parts["form"] = await _form_of_problem(request, bearer, wanted_of)
             shown = partial(show, request, "tables", frame | parts, status=status)
             return await run_in_threadpool(shown)
 
@@ -117,19 +122,22 @@ def _judging_parts(build: str) -> Parts:
 
 
 async def _form_of_problem(
-    request: Request, bearer: Bearer, filters: Sequence[str], builds: Mapping[str, str]
-) -> Form:
+    request: Request, bearer: Bearer, wanted_of: Callable[[Address], Wanted]
+) -> Form | None:
     """The form that narrows a view that failed; without suggestions if they fail, too."""
     address, service = read_address(request), request.app.state.service
+    wanted = wanted_of(address)
+    if not any(wanted):
+        return None
 
     def render(store: Warehouse) -> Form:
         page = PageRequest(**vars(address), store=store, bearer=bearer, nights=service.nights)
-        return filter_form(page, filters, builds)
+        return filter_form(page, wanted)
 
     try:
         return await query_store(request, render)
     except ERRORS:
-        return plain_form(address, filters, builds)
+        return plain_form(address, wanted)
 
 
 def read_address(request: Request) -> Address:
@@ -141,7 +149,8 @@ def read_address(request: Request) -> Address:
         if (values := [value for value in given.getlist(name) if value])
     }
     fields = {name: value for name, value in given.items() if value and name not in filters}
-    return Address(path=request.url.path, fields=fields, filters=filters)
+    every = {name: found for name in given if (found := [v for v in given.getlist(name) if v])}
+    return Address(path=request.url.path, fields=fields, filters=filters, given=every)
 
 
 def to_login(request: Request) -> Response:
@@ -155,13 +164,17 @@ def show(
 ) -> Response:
     """Render the template of a view as a page."""
     path, filters = request.url.path, read_address(request).filters
+    place = _PARTS.get(path) or next((to for to in VIEWS if path.startswith(f"{to}/")), path)
     bearer = getattr(request.state, "bearer", None)
     consumer = request.app.state.service.consumer
     frame = {
         "nav": [
-            (link(to, **({} if to in _UNFILTERED else filters)), name, to == path)
+            (link(to, **({} if to in _UNFILTERED else filters)), name, to == place, to == path)
             for to, name in VIEWS.items()
+            if bearer
         ],
+        "version": version("tracehouse"),
+        "address": str(request.base_url).rstrip("/"),
         "form": None,
         "obstacle": consumer.problem if bearer else None,
         "problem": "",
@@ -174,7 +187,14 @@ def show(
 
 def page_template(name: str) -> Template:
     """A template of the site, or of reports."""
-    return page_environment("tracehouse.cli.serve.page", PACKAGE).get_template(f"{name}.jinja")
+    environment = page_environment("tracehouse.cli.serve.page", PACKAGE)
+    environment.filters["lines"] = escape_lines
+    return environment.get_template(f"{name}.jinja")
+
+
+def escape_lines(text: str) -> Markup:
+    """A text of several lines, escaped; other texts of the templates have no line breaks."""
+    return Markup("\n").join(printable(line) for line in text.split("\n"))
 
 
 def show_problem(request: Request, error: Exception) -> Response:
@@ -201,4 +221,14 @@ def problem_parts(request: Request, error: Exception) -> tuple[int, Parts]:
     if isinstance(error, ParameterError):
         detail = f"{error.param}: {_HINT.split(error.problem)[0]}"
     title = VIEWS.get(request.url.path, phrase)
-    return problem.status_code, {"title": title, "problem": f"{phrase}: {detail}."}
+    is_sentence = detail.partition(" ")[0].isalpha()  # and no name of a parameter
+    told = f"{detail[:1].upper()}{detail[1:]}" if is_sentence else detail
+    end = "" if told.endswith((".", "?", "!")) else "."
+    return problem.status_code, {"title": title, "problem": f"{told}{end}"}
+
+
+async def help_page(request: Request) -> Response:
+    """What the words and views mean; this needs no token, and shows nothing of a store."""
+    with suppress(*ERRORS):
+        request.app.state.service.access.need(request, Scope.READ)
+    return await run_in_threadpool(show, request, "help", {"title": "Help"})

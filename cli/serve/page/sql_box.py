@@ -1,8 +1,8 @@
-"""The view of SQL, with recipes; the statement is in the address, so an answer can be linked."""
+"""The view of SQL, with the recipes of the documents; the statement is in the address."""
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tracehouse.cli.agents.resources import resources
 from tracehouse.cli.output.text import is_number
 from tracehouse.cli.serve.access.authorization import Unauthorized
 from tracehouse.cli.serve.answers.questions import query_store
@@ -17,7 +18,7 @@ from tracehouse.cli.serve.answers.sql import check_access, run_sql
 from tracehouse.cli.serve.answers.tables import TABLE_FORMS, table_answer
 from tracehouse.cli.serve.http.negotiation import check_parameters, choose_form
 from tracehouse.cli.serve.page.answer_chart import answer_chart
-from tracehouse.cli.serve.page.cells import Row
+from tracehouse.cli.serve.page.cells import Row, link
 from tracehouse.cli.serve.page.charts import svg_answer
 from tracehouse.cli.serve.page.listing import Column, Shown, listing, turn_pages
 from tracehouse.cli.serve.page.page_request import Address
@@ -26,26 +27,51 @@ from tracehouse.queries.plain_values import plain_rows
 from tracehouse.queries.printable import json_text
 from tracehouse.queries.report.figures import NONE, count_text
 from tracehouse.warehouse.sandbox.bounds import SnapshotAnswer
+from tracehouse.warehouse.store import Warehouse
 
 ROWS = 200  # of a page
 FIELDS = ("sql", "page", "y", "format", "stop")
 _FILES = ("csv", "json", "arrow", "parquet")
-RECIPES = (
-    ("Dumps of each device", "SELECT device, count(*) AS dumps, max(captured_at) AS last\n"
-     "FROM named_dumps\nGROUP BY device\nORDER BY dumps DESC"),
-    ("Slowest operators of the last build", "SELECT device, model, event_name, kind,\n"
-     "    median(p50_ns) / 1e3 AS p50_us\nFROM named_event_stats\nWHERE build = (\n"
-     "    SELECT build FROM builds_in_order ORDER BY position DESC LIMIT 1\n)\n"
-     "GROUP BY ALL\nORDER BY p50_us DESC NULLS LAST\nLIMIT 50"),
-    ("How each model is spread over builds", "SELECT model, backend, device, build,\n"
-     "    count(*) AS dumps, median(p50_ns) / 1e6 AS p50_ms\nFROM named_event_stats\n"
-     "WHERE event_name = 'Method::execute'\nGROUP BY ALL\n"
-     "ORDER BY model, backend, device, build"),
-    ("Why dumps were refused", "SELECT reason, count(*) AS files\nFROM ingest_errors\n"
-     "GROUP BY reason\nORDER BY files DESC"),
-    ("Tables and columns", "SELECT table_name, column_name, data_type, comment\n"
-     "FROM duckdb_columns()\nWHERE NOT internal\nORDER BY ALL"),
-)  # fmt: skip
+_DOCUMENT = "tracehouse://docs/sql-recipes"
+# Views of people, with names and nanoseconds; all else stands folded below them.
+_HUMAN = ("named_", "operator_stats", "builds_in_order", "complete_runs", "ingest_errors")
+_NEWEST = """SELECT device, build, model, backend, (
+    SELECT build FROM builds_in_order ORDER BY position DESC LIMIT 1 OFFSET 1
+) AS before
+FROM named_dumps
+ORDER BY dump_id DESC
+LIMIT 1"""
+_Tables = list[tuple[str, list[Row]]]
+
+
+@cache
+def read_recipes() -> tuple[tuple[str, str], ...]:
+    """Title and statement of each recipe of docs/sql-recipes.md."""
+    document = resources().get(_DOCUMENT)
+    parts = document.read().split("\n## ")[1:] if document else []
+    return tuple(
+        (part.partition("\n")[0], part.partition("```sql\n")[2].partition(";\n")[0])
+        for part in parts
+        if "```sql\n" in part
+    )
+
+
+def _fit(statement: str, newest: Row) -> str:
+    """A recipe with the newest names of the store in place of those of the document."""
+    is_pair = "'f136'" in statement
+    places = {
+        "'lab-x86-quiet-ab'": "device",
+        "'f136'": "build",
+        "'base'": "before" if is_pair else "build",
+        "'txf'": "model",
+        "'portable'": "backend",
+    }
+    if newest["backend"] is None:
+        statement = statement.replace("backend = 'portable'", "backend IS NULL")
+    for text, name in places.items():
+        if newest[name] is not None:
+            statement = statement.replace(text, "'" + newest[name].replace("'", "''") + "'")
+    return statement
 
 
 async def sql_box(request: Request) -> Response:
@@ -55,12 +81,12 @@ async def sql_box(request: Request) -> Response:
     and the service stops the statement of a client that has gone.
     """
     text = request.query_params.get("sql", "")
-    parts: dict[str, Any] = {"title": "SQL", "sql": text, "recipes": RECIPES}
+    parts: dict[str, Any] = {"title": "SQL", "sql": text, "recipes": ()}
     status = 200
     try:
         check_access(request)
         check_parameters(request, FIELDS)
-        parts["schema"] = await _schema(request)
+        parts |= await _facts(request)
         if text.strip() and "stop" not in request.query_params:
             answer = await run_sql(request, text)
             if "format" in request.query_params:
@@ -74,17 +100,28 @@ async def sql_box(request: Request) -> Response:
     return show(request, "sql", parts, status=status)
 
 
-async def _schema(request: Request) -> list[tuple[str, list[Row]]]:
-    """The tables and views with their columns, which are read once."""
+async def _facts(request: Request) -> dict[str, Any]:
+    """The recipes, and the tables with their columns, which are read once."""
     state = request.app.state
-    if not hasattr(state, "schema"):
-        rows = await query_store(request, lambda store: store.schema().to_pylist())
+
+    def read(store: Warehouse) -> tuple[list[Row], _Tables]:
+        newest = store.sql(_NEWEST).to_pylist()
+        if hasattr(state, "schema"):
+            return newest, state.schema
         tables: dict[str, list[Row]] = {}
-        for row in rows:
+        for row in store.schema().to_pylist():
             tables.setdefault(row["table_name"], []).append(row)
-        state.schema = list(tables.items())
-    found: list[tuple[str, list[Row]]] = state.schema
-    return found
+        return newest, list(tables.items())
+
+    newest, state.schema = await query_store(request, read)
+    return {
+        "recipes": [
+            (title, link("/sql", sql=_fit(text, newest[0]) if newest else text))
+            for title, text in read_recipes()
+        ],
+        "schema": [one for one in state.schema if one[0].startswith(_HUMAN)],
+        "internals": [one for one in state.schema if not one[0].startswith(_HUMAN)],
+    }
 
 
 def _file(request: Request, table: pa.Table) -> Response:
@@ -121,4 +158,6 @@ def _text(row: Row, number: str) -> str:
     value = row[number]
     if value is None:
         return NONE
+    if isinstance(value, float):
+        return f"{value:,.6g}"
     return value if isinstance(value, str) else json_text(value)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import svg
 
+from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.page.charts import Chart, file_links
+from tracehouse.cli.serve.page.page_request import Address
 from tracehouse.queries.plots.line_figure import DARK, STYLE, WIDTH
-from tracehouse.queries.report.drawing import label, picture, title
-from tracehouse.queries.report.figures import count_text, duration_text, name_text
+from tracehouse.queries.printable import shorten
+from tracehouse.queries.report.drawing import label, picture, safe, title
+from tracehouse.queries.report.figures import count_text, duration_text, name_text, short_name
 from tracehouse.queries.timeline.nesting import nest
 
 MOST_SLICES = 2000
@@ -21,7 +24,12 @@ KINDS = {
     "delegate_call": ("#fbe3c0", "#4b3510"), "delegate_op": ("#f7d5d2", "#52211f"),
 }  # fmt: skip
 _ROW = 18  # height of a row of slices
-_LEAST_SHARE, _NAMED_SHARE = 0.04, 1  # percent of a run: to be seen, and to have room for a name
+# Percent of a run that a slice has at least to be seen, and to be a link, and at most to be one.
+_LEAST_SHARE, _LINKED_SHARE, _MOST_SHARE = 0.04, 1, 98
+_LETTERS, _FEW = 1.6, 3  # of a name in a percent of the width; fewer than these say nothing
+_HIDDEN = ("operator_call",)  # contains its kernel, and takes a row of its own
+_MOST_NS = 1e15
+PART_FIELDS = ("from", "to", "event")
 
 
 class Slice(NamedTuple):
@@ -33,6 +41,25 @@ class Slice(NamedTuple):
     duration: float
 
 
+class Part(NamedTuple):
+    """The part of a run that is shown, in nanoseconds, with the addresses of others.
+
+    Attributes:
+        start: Begin of the part.
+        end: End of the part; 0 for the end of the run.
+        zoom: Makes the address of another part.
+        changed: Name of the events to point out; empty for none.
+    """
+
+    start: float = 0.0
+    end: float = 0.0
+    zoom: Callable[[float, float], str] | None = None
+    changed: str = ""
+
+
+WHOLE = Part()
+
+
 class Timeline(NamedTuple):
     """Slices under the slices that contain them."""
 
@@ -40,9 +67,10 @@ class Timeline(NamedTuple):
     levels: Sequence[int]
 
     @classmethod
-    def of(cls, slices: Sequence[Slice]) -> Timeline:
-        """The timeline of a run; of its longest slices if there are too many."""
-        longest = sorted(slices, key=lambda one: -one.duration)[:MOST_SLICES]
+    def of(cls, slices: Sequence[Slice], part: Part = WHOLE) -> Timeline:
+        """The timeline of a part of a run; of its longest slices if there are too many."""
+        shown = [one for one in slices if one.kind not in _HIDDEN and _is_in(one, part)] or slices
+        longest = sorted(shown, key=lambda one: -one.duration)[:MOST_SLICES]
         placed = sorted(longest, key=lambda one: (one.start, -one.duration))
         ends = [one.start + one.duration for one in placed]
         return cls(placed, nest([one.start for one in placed], ends).depths)
@@ -57,32 +85,57 @@ class Timeline(NamedTuple):
         """Height of the drawing."""
         return (max(self.levels) + 1) * _ROW + 16
 
-    def elements(self, until: float = 0.0) -> list[svg.Element]:
+    def elements(self, until: float = 0.0, part: Part = WHOLE) -> list[svg.Element]:
         """The slices and the axis, in percent of the width, which lasts until a time."""
-        end = max(self.end, until) or 1
-        bars = [_bar(one, level, end) for one, level in zip(self.slices, self.levels, strict=True)]
-        y = self.height - 2
-        return [*bars, label(0, y, "0", "start"), label("100%", y, duration_text(end), "end")]
+        part = part._replace(end=part.end or max(self.end, until) or 1)
+        bars = [_bar(one, level, part) for one, level in zip(self.slices, self.levels, strict=True)]
+        y, begin = self.height - 2, duration_text(part.start) if part.start else "0"
+        last = label("100%", y, duration_text(part.end), "end")
+        return [*bars, label(0, y, begin, "start"), last]
 
 
-def timeline_chart(slices: Sequence[Slice], rows: str, drawing: str) -> list[Chart]:
+def read_part(request: Address) -> Part:
+    """The part of runs in the address (from=, to=), with what is to be pointed out (event=).
+
+    Raises:
+        Problem: 400 if it is no part.
+    """
+    given = [request.fields.get(name) or "0" for name in PART_FIELDS[:2]]
+    try:
+        start, end = map(float, given)
+    except ValueError:
+        start, end = 0.0, -1.0
+    if not (0 <= start < _MOST_NS and (end == 0 or start < end < _MOST_NS)):
+        raise Problem(400, "from", f"from={given[0]}, to={given[1]}, wanted two times in ns")
+    zoom = lambda low, high: request.here(**{"from": f"{low:.0f}", "to": f"{high:.0f}"})  # noqa: E731
+    return Part(start, end, zoom, request.fields.get("event", ""))
+
+
+def timeline_chart(
+    slices: Sequence[Slice], rows: str, drawing: str, part: Part = WHOLE, whole: str = ""
+) -> list[Chart]:
     """The chart of a run, with the addresses of its events and drawing; empty without slices."""
     if not slices:
         return []
-    timeline = Timeline.of(slices)
+    timeline = Timeline.of(slices, part)
     files = file_links(rows, drawing, "timeline")
-    drawn = timeline_plot(timeline)
-    return [Chart(drawn, files=files, file=lambda: timeline_figure(timeline))]
+    drawn = timeline_plot(timeline, part=part)
+    return [Chart(drawn, scales=zoomed_out(part, whole), files=files,
+                  file=lambda: timeline_figure(timeline))]  # fmt: skip
 
 
-def timeline_plot(timeline: Timeline, until: float = 0.0) -> str:
+def zoomed_out(part: Part, whole: str) -> list[tuple[str, str]]:
+    """The link back to the whole run, if a part is shown."""
+    return [(whole, "Whole run")] if part.end else []
+
+
+def timeline_plot(timeline: Timeline, until: float = 0.0, part: Part = WHOLE) -> str:
     """The timeline as an image of a page, as wide as the page, which lasts until a time."""
     count = count_text(len(timeline.slices), "event")
     text = f"Timeline of {count} in {duration_text(timeline.end)}"
-    height = timeline.height
-    return picture(
-        timeline.elements(until), width=None, height=height, text=text, class_="timeline"
-    )
+    elements, height = timeline.elements(until, part), timeline.height
+    drawn = picture(elements, width=None, height=height, text=text, class_="timeline")
+    return drawn.replace('role="img"', 'role="group"', 1) if part.zoom else drawn  # it has links
 
 
 def timeline_figure(timeline: Timeline) -> str:
@@ -97,18 +150,32 @@ def _rules(number: int) -> list[str]:
     return [f".kind-{kind} rect {{ fill: {pair[number]}; }}\n" for kind, pair in KINDS.items()]
 
 
-def _bar(one: Slice, level: int, end: float) -> svg.Element:
-    """A slice, which cuts its name off."""
-    share = max(100 * one.duration / end, _LEAST_SHARE)
+def _is_in(one: Slice, part: Part) -> bool:
+    return one.start + one.duration > part.start and (not part.end or one.start < part.end)
+
+
+def _bar(one: Slice, level: int, part: Part) -> svg.Element:
+    """A slice with as much of its name as has room, which leads to the part that it takes."""
+    span = part.end - part.start
+    start = max(100 * (one.start - part.start) / span, 0.0)
+    stop = min(100 * (one.start + one.duration - part.start) / span, 100.0)
+    share = max(stop - start, _LEAST_SHARE)
     bar = svg.Rect(width=svg.Length(100, "%"), height=_ROW - 2, rx=1.5)
     hover = title(f"{name_text(one.name)}: {duration_text(one.duration)} ({one.kind})")
-    name = [label(3, 12, name_text(one.name), "start")] if share >= _NAMED_SHARE else []
+    room = int(share * _LETTERS)
+    short = shorten(short_name(one.name, None, 1).name, room)
+    name = [label(3, 12, short, "start")] if room > _FEW else []
+    drawn: list[svg.Element] = [bar, hover, *name]
+    if part.zoom and _LINKED_SHARE <= share < _MOST_SHARE:
+        href = part.zoom(one.start, one.start + one.duration)
+        drawn = [svg.A(href=safe(href), elements=drawn)]
+    is_changed = bool(part.changed) and one.name == part.changed
     return svg.SVG(
-        x=svg.Length(round(100 * one.start / end, 3), "%"),
+        x=svg.Length(round(start, 3), "%"),
         y=level * _ROW,
         width=svg.Length(round(share, 3), "%"),
         height=_ROW,
-        elements=[bar, hover, *name],
-        class_=[f"kind-{one.kind}"],
+        elements=drawn,
+        class_=[f"kind-{one.kind}", *(["changed"] if is_changed else [])],
         xmlns=None,
     )

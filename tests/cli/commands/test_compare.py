@@ -12,6 +12,7 @@ import pytest
 from tests.support.command import Run, run_on_terminal
 from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import breakdown_of_phone, ingest_all, nightly_store, record_build
+from tracehouse.queries.report.change_text import ascii_text
 from tracehouse.queries.report.text_table import sum_lines
 from tracehouse.warehouse.catalogue.queries import find_query
 
@@ -79,54 +80,55 @@ def test_rows_have_the_columns_of_regression_deltas_and_their_level(run: Run, st
 @pytest.mark.slow
 def test_table_says_in_words_what_changed_and_counts_the_rest(run: Run, store: Path) -> None:
     outcome = run("compare", "base", "extra", "--store", store)
-    words, place, _, header, row = outcome.text.splitlines()
-    assert words == (
-        "extra against base: 1 new of 20 operators; 4 unchanged, 14 cannot tell, "
-        "1 too fast to judge; 49 more of methods that only base has"
-    )
-    assert place.startswith("  lab-x86-quiet-ab · conv · portable: native_call_sigmoid.out #1 new")
-    assert header.split()[:4] == ["operator", "verdict", "head", "level"]
-    assert "native_call_sigmoid.out" in row
-    assert outcome.err == ""
+    assert outcome.text.splitlines() == [
+        "1 operator was added.",
+        "extra against base on lab-x86-quiet-ab",
+        "20 operators: 1 added, 4 unchanged, 14 cannot tell, 1 too fast to judge",
+        "",
+        "Operators",
+        "added  sigmoid #1  conv / portable  - -> 11.53 us      +11.5 us",
+        "",
+        "19 more: 14 cannot tell, 4 unchanged, 1 too fast to judge; --all lists them",
+    ]
+    assert outcome.err == "note: not compared: 49 operators of runs that only base has\n"
 
 
 def test_table_says_what_the_change_of_a_method_consists_of(run: Run) -> None:
     outcome = run("compare", "b8", "b9", "--device", "phone", "--store", nightly_store())
     found = breakdown_of_phone("b8", "b9")
     lines = outcome.text.splitlines()
-    first = lines.index(f"Parts of the change of {found.run}, {found.where}")
-    assert lines[first - 1 : first + len(found.parts) + 3] == list(sum_lines([found]))
+    first = lines.index(ascii_text(f"Parts of the change of {found.run}, {found.where}"))
+    expected = list(map(ascii_text, sum_lines([found])))
+    assert lines[first - 1 : first + len(found.parts) + 3] == expected
     assert lines[first + len(found.parts) + 2].split()[0] == found.run
 
 
 def test_comparison_without_a_change_is_a_sentence(run: Run, store: Path) -> None:
     outcome = run("compare", "qt-qt00", "qt-qt01", "--store", store)
-    found, moved = outcome.text.splitlines()
-    told = re.fullmatch(
-        r"qt-qt01 against qt-qt00: no change found in (\d+) operators; (\d+) unchanged, "
-        r"(\d+) cannot tell, (\d+) too fast to judge",
-        found,
-    )
-    assert told
-    whole, *parts = map(int, told.groups())
+    moved, _, found, *_ = outcome.text.splitlines()
+    whole, *parts = map(int, re.findall(r"(?:^|, |: )(\d+) ", found))
     assert whole == sum(parts) == 31
-    assert moved.startswith("  lab-x86-quiet · conv · portable: no operator by itself; all moved")
+    assert moved.startswith(
+        "No operator changed by itself, but all operators of conv / portable on lab-x86-quiet "
+        "moved together, +"
+    )
     assert outcome.error.startswith("note: recorded apart, so compared without the state")
 
 
 @pytest.mark.system
 def test_change_and_verdict_are_in_the_first_block_of_a_narrow_terminal(store: Path) -> None:
     outcome = run_on_terminal("compare", "base", "f136", "--store", store, width=80)
-    first = outcome.text.split("operator ", 1)[1].split("\r\n\r\n")[0]
-    assert "+10.0 %" in first
-    assert "regression" in outcome.text.split("interval")[0]
+    plain = re.sub("\x1b\\[[0-9;]*m", "", outcome.text)
+    (row,) = (line for line in plain.splitlines() if "+10.0 %" in line)
+    assert row.rstrip().endswith("slower")
+    assert max(map(len, plain.splitlines())) <= 100
 
 
 @pytest.mark.slow
 def test_older_head_is_doubted_and_builds_recorded_side_by_side_are_not(
     run: Run, store: Path
 ) -> None:
-    doubt = "note: by its recordings the head qt-qt00 is older than the base qt-qt01: "
+    doubt = "note: qt-qt00 is older than qt-qt01 by its recordings, so 'slower' means"
     assert doubt in run("compare", "qt-qt01", "qt-qt00", "--store", store).err
     for base, head in (("qt-qt00", "qt-qt01"), ("base", "f136"), ("f136", "base")):
         assert "older" not in run("compare", base, head, "--store", store).err
@@ -150,7 +152,7 @@ def test_builds_without_a_common_device_are_not_comparable(run: Run, tmp_path: P
     dumps = [*record_build(1, device="phone"), *record_build(2, device="watch")]
     place = ingest_all(tmp_path / "store", dumps)
     said = run("compare", "b1", "b2", "--store", place)
-    told = "b2 against b1: not comparable by device: base is on phone, head is on watch\n"
+    told = "No device recorded both builds: b1 is on phone and b2 is on watch.\nb2 against b1\n"
     assert (said.code, said.text) == (1, told)
     assert run("compare", "b1", "b2", "--format", "csv", "--store", place).code == 1
 
@@ -159,4 +161,19 @@ def test_times_that_are_thousands_of_the_base_s_ask_for_the_clock(run: Run, tmp_
     dumps = [*record_build(1), *record_build(2, clock={"unit": "us"})]
     said = run("compare", "b1", "b2", "--store", ingest_all(tmp_path / "store", dumps))
     assert said.code == 0
-    assert "times are 1,000 times those of b1: is the clock stated rightly" in said.err
+    assert "times are 1,000 times those of b1: is the clock stated rightly" in said.text
+
+
+def test_all_lists_what_did_not_change_too(run: Run, store: Path) -> None:
+    text = run("compare", "base", "f136", "--all", "--store", store).text
+    assert text.count("\nunchanged  ") + text.count("\ncannot tell  ") >= 20
+    assert "--all" not in text
+
+
+def test_a_plot_has_the_intervals_and_the_verdicts(run: Run, store: Path, tmp_path: Path) -> None:
+    file = tmp_path / "boss.svg"
+    assert run("compare", "base", "f136", "--plot", file, "--store", store).code == 0
+    drawn = file.read_text(encoding="utf-8")
+    assert "6 operators are slower." in drawn
+    assert drawn.count('class="span slower"') == 6
+    assert "Not drawn: 31 more" in drawn

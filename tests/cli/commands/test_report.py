@@ -69,7 +69,7 @@ def test_the_form_is_that_of_the_files_suffix(
     assert (outcome.code, outcome.out) == (0, b"")
     unknown = ", in markdown, as its suffix is none of .html, .htm, .json, .xml, .md"
     assert outcome.err == (
-        "b9: 1 suspected regression, improvements: 0, series judged: 10 of 10\n"
+        "1 slowdown is new and not confirmed yet (net on phone, +100 %).\n"
         f"report: {file}{'' if file.suffix else unknown}\n"
     )
     assert file.read_text().lstrip().lower().startswith(begins)
@@ -91,7 +91,7 @@ def test_it_is_markdown_on_standard_output_and_may_fail_for_a_confirmed_regressi
     args = ("report", "--nightly", "--head", "b10", "--store", nightly_store)
     outcome = run(*args)
     assert (outcome.code, outcome.err) == (0, "")
-    assert "b10: 1 confirmed regression" in outcome.text
+    assert "1 operator is slower (" in outcome.text
     assert outcome.text.lstrip().startswith("#")
     failed = run(*args, "--fail-on-regression")
     assert (failed.code, failed.out) == (3, outcome.out)

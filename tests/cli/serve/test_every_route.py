@@ -60,11 +60,12 @@ def paths(client: TestClient) -> list[str]:
         *(f"/v1/report?format={form}" for form in ("html", "junit")),
         *(f"/v1/report?{urlencode({**builds, 'format': form})}" for form in ("html", "junit")),
         f"/v1/explain?group={group}&format=html",
-        "/", "/latency", "/latency.svg", f"/operator?{operator}", f"/operator.svg?{operator}",
-        "/operators", f"/compare?{urlencode(builds)}", f"/timelines?{urlencode(builds)}",
+        "/", "/history", "/history.svg", f"/history?{operator}", f"/history.svg?{operator}",
+        "/explore", "/explore/operator_hotspots", "/explore/operator_hotspots.svg",
+        f"/compare?{urlencode(builds)}", f"/timelines?{urlencode(builds)}",
         "/regressions", f"/explain?group={group}", f"/history?group={group}",
         f"/history.svg?group={group}", "/dumps", f"/dumps/{sha256}", f"/dumps/{sha256}/run.svg",
-        "/nights.atom", "/errors", f"/latency?{urlencode({'device': _STRANGE})}",
+        "/nights.atom", "/explore/ingest_errors", f"/history?{urlencode({'device': _STRANGE})}",
     ]  # fmt: skip
 
 

@@ -72,7 +72,7 @@ def test_limits_are_broken(broken):
     assert broken.verdict == "over_budget"
     found = {(name(budget), budget.unit) for budget in broken.budgets if budget.is_broken}
     assert found == {(measure, unit) for measure, _, _, unit in LIMITS}
-    assert ", budgets broken: " in broken.summary
+    assert " budgets are broken (" in broken.summary
 
 
 def test_globs_choose_devices_models_and_backends(broken):

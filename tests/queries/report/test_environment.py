@@ -71,7 +71,7 @@ def test_the_threads_of_the_model_itself_excuse_it_if_they_changed_with_it(
         (change,) = report.groups[0].environment
         assert (change.device, change.model, change.attribute) == ("phone", "net", "threads")
         assert (change.base, change.head) == ("2", "1")
-        assert "confirmed with another environment" in report.summary
+        assert "where the environment changed too (threads; " in report.summary
 
 
 @pytest.mark.slow

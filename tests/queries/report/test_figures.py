@@ -6,6 +6,7 @@ from tests.support.reports import member
 from tracehouse.queries.report.figures import (
     delta_text,
     duration_text,
+    member_name,
     member_operator,
     member_place,
     name_text,
@@ -73,12 +74,13 @@ def test_a_pool_stands_for_devices_that_show_only_together() -> None:
 
 def test_an_operator_of_a_delegate_has_its_id() -> None:
     one = member(event_name="DELEGATE_CALL", delegate_id="17", ordinal=2)
-    assert member_operator(one) == "DELEGATE_CALL [17] #2"
+    assert member_operator(one) == "DELEGATE_CALL #17.2"
 
 
 def test_an_operator_that_is_called_as_its_delegate_id_is_named_once() -> None:
     one = member(event_name="Max Pooling #2", delegate_id="Max Pooling #2", ordinal=1)
-    assert member_operator(one) == "[Max Pooling #2] #1"
+    assert member_operator(one) == "Max Pooling #2"
+    assert member_name(one).full == "[Max Pooling #2] #1"
 
 
 def test_long_and_strange_names_are_shortened_and_escaped() -> None:

@@ -119,4 +119,4 @@ def test_a_device_that_slows_down_as_a_whole_is_a_run_shift(tmp_path):
     assert shift.shift == pytest.approx(0.2, abs=0.03)
     assert shift.limit >= 0.03
     assert first == []  # nothing to compare with
-    assert ["moved as a whole: 1" in text for text in summaries] == [False, True]
+    assert ["moved together, +" in text for text in summaries] == [False, True]

@@ -43,7 +43,7 @@ def test_a_failure_says_what_where_and_how_to_see_it_again() -> None:
     lines = (failure.text or "").splitlines()
     assert "Owner: kernels@example.org" in lines
     assert (
-        "pixel8 · mobilenet_v2 · xnnpack: native_call_convolution.out #3 +6.2 % "
+        "pixel8 · mobilenet_v2 · xnnpack: convolution #3 +6.2 % "
         "(+4.9 % to +7.4 %), 1.240 ms to 1.317 ms"
     ) in lines
     assert lines[-1].startswith("git bisect start b40 b39 && ")

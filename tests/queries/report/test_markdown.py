@@ -5,10 +5,19 @@ import re
 
 import pytest
 
+from tests.support.changes import change_row
 from tests.support.reports import full_report, group, large_report, member, named_report
 from tests.support.reports import report as report_of
 from tests.support.strange_names import LONG_NAME, NAMES
-from tracehouse.queries.report.markdown import _ALERTS, MAX_BYTES, code, markdown_text, plain
+from tracehouse.queries.report.change import ChangeTable, change_of_row
+from tracehouse.queries.report.markdown import (
+    _ALERTS,
+    MAX_BYTES,
+    changes_markdown,
+    code,
+    markdown_text,
+    plain,
+)
 from tracehouse.queries.report.verdicts import Verdict
 
 HOSTILE = (
@@ -33,12 +42,11 @@ HOSTILE = (
 def test_comment_says_everything_verdict_first() -> None:
     text = markdown_text(full_report())
     wanted = (
-        "## 🔴 2 regressions", "2 causes made",
-        "Head `b42`, recorded 2026-03-01, base `b41` and 2 more.", "### Act now",
+        "## 🔴 2 causes made", "Build b42 of 1 Mar 2026 against the 3 builds before it",
+        "4,911 operators: 3 slower", "### Act on these",
         "**▲ native_call_convolution.out +6.2 % on 8 devices, 1 model, +499.3 µs per run",
-        "`Method::execute #1`", "`native_call_convolution.out #3`", "+4.9 % to +7.4 %",
-        "4 more series.",
-        "- `tracehouse query regression_deltas --base b39", "### Look", "### Ignore",
+        "**`convolution #3`**", "+4.9 % to +7.4 %", "4 more changes.",
+        "- `tracehouse query regression_deltas --base b39", "### Look at these", "### Also known",
         "<summary>New, removed and moved operators (2)</summary>",
         "<summary>Rules (3)</summary>",
     )  # fmt: skip
@@ -104,14 +112,13 @@ def test_the_costliest_groups_are_told_in_full_and_the_others_in_a_line_each() -
 
 
 def test_names_of_64_kib_do_not_fill_the_comment() -> None:
-    assert "### Act now" in markdown_text(named_report([LONG_NAME]))
+    assert "### Act on these" in markdown_text(named_report([LONG_NAME]))
 
 
 def test_a_night_without_changes_is_a_few_lines() -> None:
     text = markdown_text(report_of(rules={}, verdict_counts={}))
-    verdict = "## 🟢 Nothing got slower\n\n> [!TIP]\n> 0 groups of series changed.\n\n"
-    assert text.startswith(f"{verdict}Head `b42`")
-    assert text.count("\n") == 6
+    assert text.startswith("## 🟢 0 groups of series changed.\n\nBuild b42 ")
+    assert text.count("\n") == 3
 
 
 def test_the_alert_of_a_verdict_has_a_kind_that_forges_know() -> None:
@@ -121,7 +128,16 @@ def test_the_alert_of_a_verdict_has_a_kind_that_forges_know() -> None:
 
 def test_members_past_the_first_are_counted() -> None:
     text = markdown_text(report_of(group(*(member(device=f"d{i}") for i in range(9)))))
-    assert "4 more series." in text
+    assert "4 more changes." in text
+
+
+def test_changes_are_a_table_with_speeds_as_footnotes_and_noise_in_a_line() -> None:
+    two = change_row(base_slow=5, head_slow=8, base_count=12, head_count=12)
+    quiet = change_row(verdict="unchanged", ordinal=2)
+    text = changes_markdown(ChangeTable.of(map(change_of_row, (two, quiet))))
+    assert "| 🔺 slower | **`conv #1`** <sup>1</sup> | net | 1.000 → 1.050 ms " in text
+    assert "<sup>1</sup> Two speeds: 5 of 12 dumps were slow before, 8 of 12 are now." in text
+    assert text.endswith("\n1 more: 1 unchanged.\n")
 
 
 def cells(row: str) -> list[str]:

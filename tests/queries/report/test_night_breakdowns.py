@@ -63,7 +63,7 @@ def test_what_the_alert_says_of_an_operator_is_what_it_costs_as_a_part(tmp_path:
     (edit,) = group.edits
     (part,) = [part for part in group.breakdowns[0].parts if part.kind == "new operator"]
     assert edit.cost_ns == part.cost_ns
-    assert "new [Transpose (X32) #1] #1, method" in group.headline.title
+    assert "added Transpose #1, method" in group.headline.title
 
 
 def alert(folder: Path, before: Sequence[Step], after: Sequence[Step]) -> Group:

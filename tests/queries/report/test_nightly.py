@@ -40,26 +40,26 @@ def report(store, head=None, settings=Settings()):  # noqa: B008 - it is immutab
             (
                 "b0",
                 "not_enough_data",
-                "b0: not enough data (phone net: 0 builds before it, 2 wanted and 1 more), "
-                "improvements: 0, series judged: 0 of 10",
+                "Not enough data to judge yet (phone net: 0 builds before it, 2 wanted; "
+                "1 more model too).",
             ),
-            ("b8", "clear", "b8: no regressions, improvements: 0, series judged: 10 of 10"),
+            ("b8", "clear", "Nothing got slower."),
             (
                 "b9",
                 "suspects",
-                "b9: 1 suspected regression, improvements: 0, series judged: 10 of 10",
+                "1 slowdown is new and not confirmed yet (net on 2 devices, +15.0 %).",
             ),
             (
                 "b10",
                 "regressions",
-                "b10: 1 confirmed regression, improvements: 1, series judged: 10 of 10",
+                "2 operators are slower (net on 2 devices, +15.1 %).",
             ),
             (
                 "b11",
                 "regressions",
-                "b11: 1 confirmed and 1 suspected regressions, other changes to look at: 1, "
-                "improvements: 1, series judged: 5 of 6, blind on 1 of 1 model, "
-                "changes of 11.1 % could hide, at worst of 11.1 %",
+                "2 operators are slower (net on 2 devices, +15.2 %). "
+                "1 slowdown is new and not confirmed yet (net on phone, +19.6 %). "
+                "1 small change to look at. Changes of 11.1 % could hide on 1 of 1 model.",
             ),
         ],
         3,
@@ -73,6 +73,7 @@ def test_each_night_has_its_verdict(nightly, head, verdict, summary):
         verdict,
         summary,
     )
+    assert sum(row.size for row in found.tally) == found.coverage.series_count
 
 
 @pytest.mark.slow
@@ -134,7 +135,7 @@ def test_what_is_muted_is_counted_by_reason_and_stays_in_sight(nightly):
     assert ("convolution", "muted", "known") in told
     assert [operator for operator, state, _ in told if state != "muted"] == ["relu"]
     assert found.verdict == "known"
-    assert verdict_text(found) == "Nothing new. 1 regression is muted"
+    assert verdict_text(found) == "1 regression is muted, nothing new."
 
 
 def test_an_unknown_build_and_an_empty_store_are_told(nightly, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from tests.support.reports import member, read_xml
 from tests.support.strange_names import LONG_NAME, NAMES
 from tracehouse.queries.report.content import BuildPoint
-from tracehouse.queries.report.plots import MAX_BUILDS, history_plot, interval_plot, strip_plot
+from tracehouse.queries.report.plots import MAX_BUILDS, history_plot, strip_plot
 
 HOSTILE = ("</title><script>x</script>", '"><svg onload=x>', "&lt;", "' x='", *NAMES, LONG_NAME)
 
@@ -88,26 +88,11 @@ def test_history_without_values_is_none(history: list[BuildPoint]) -> None:
     assert history_plot(member(history=history), "b") == ""
 
 
-def test_intervals_have_one_scale() -> None:
-    near = member(delta=0.1, delta_low=0.05, delta_high=0.15)
-    wide = member(delta=0.1, delta_low=-0.2, delta_high=0.2)
-    zeros = [interval_line(one, "zero")[0] for one in (near, wide)]
-    assert zeros[0] == zeros[1]
-    assert interval_line(wide, "range") == (4.0, 92.0)
-    assert interval_line(near, "range")[0] > zeros[0]
-
-
-def test_an_interval_that_is_not_known_is_a_point() -> None:
-    one = member(delta=0.0, delta_low=None, delta_high=None)
-    start, end = interval_line(one, "range", low=0.0, high=0.0)
-    assert start == end
-
-
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
 def test_names_are_text_in_every_plot(name: str) -> None:
     history = [BuildPoint(build=name, dump_count=1, median_ns=ns) for ns in (1.0, 2.0)]
     one = member(event_name=name, delegate_id=name, device=name, history=history)
-    for plot in (strip_plot(one), history_plot(one, name), interval_plot(one, 0, 1)):
+    for plot in (strip_plot(one), history_plot(one, name)):
         root = read_xml(plot)
         tags = {element.tag for element in root.iter()}
         assert tags <= {
@@ -122,9 +107,3 @@ def points(*medians: float | None) -> list[BuildPoint]:
         BuildPoint(build=f"b{i}", dump_count=median is not None, median_ns=median)
         for i, median in enumerate(medians)
     ]
-
-
-def interval_line(one, class_: str, *, low: float = -0.2, high: float = 0.2) -> tuple[float, float]:
-    plot = read_xml(interval_plot(one, low, high))
-    (line,) = (line for line in plot.iter("line") if line.get("class") == class_)
-    return float(line.get("x1")), float(line.get("x2"))

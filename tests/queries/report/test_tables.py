@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.reports import full_report, report
-from tracehouse.queries.report.content import RunShift
+from tracehouse.queries.report.content import RefusedFile, RunShift
 from tracehouse.queries.report.parts import ExactChange
-from tracehouse.queries.report.tables import Listing, changes, evidence
+from tracehouse.queries.report.tables import Listing, _added_up, changes, evidence
 
 TABLES = {table.title: table for table in (*changes(full_report()), *evidence(full_report()))}
 
@@ -15,7 +15,7 @@ TABLES = {table.title: table for table in (*changes(full_report()), *evidence(fu
     [
         (
             "New, removed and moved operators",
-            ("new", "pixel8 · mobilenet_v2 · xnnpack", "aten::clone.out #9",
+            ("added", "pixel8 · mobilenet_v2 · xnnpack", "clone #9",
              "+18.40 µs", "after #8"),
         ),
         (
@@ -29,12 +29,12 @@ TABLES = {table.title: table for table in (*changes(full_report()), *evidence(fu
         ("No data of the head", ("watch2 · kws", "b38", "")),
         ("Too little data", ("iphone15 mobilenet_v2 coreml: 2 dumps, 5 wanted",)),
         ("Warnings", ("pixel8 ran at two firmware versions",)),
-        ("Refused dumps", ("s24/b42/run_007.etdp", "truncated", "offset 24: ends early")),
+        ("Refused dumps", ("1", "s24/b42/run_007.etdp", "truncated", "offset 24: ends early")),
         (
             "Stability",
             ("pixel8 · mobilenet_v2 · xnnpack", "10", "1.2 %", "1.1 %", "1.08", "1.21", "96", ""),
         ),
-        ("Series by verdict", ("unchanged", "4,812")),
+        ("Operators by verdict", ("unchanged", "4,812")),
         ("Rules", ("builds", "5")),
     ],
 )  # fmt: skip
@@ -66,8 +66,22 @@ def test_exact_measures_may_fall_and_be_no_whole_numbers() -> None:
 
 def test_verdicts_are_sorted_by_count_and_then_by_name() -> None:
     counts = {"b_b": 1, "a": 1, "z": 9}
-    rows = found(report(verdict_counts=counts), "Series by verdict").rows
+    rows = found(report(verdict_counts=counts), "Operators by verdict").rows
     assert rows == [("z", "9"), ("a", "1"), ("b b", "1")]
+
+
+def test_measures_that_are_alike_on_devices_and_files_refused_for_one_reason_are_one_row() -> None:
+    change = ExactChange(device="d", model="m", backend="x", measure="bytes", base=1, head=2)
+    both = [change, change.model_copy(update={"device": "e"})]
+    assert found(report(exact_changes=both), "Exact measures").rows[0][0] == "m · x on 2 devices"
+    files = [RefusedFile(source=name, reason="cut", detail="short") for name in "ab"]
+    assert found(report(refused=files), "Refused dumps").rows == [("2", "a", "cut", "short")]
+
+
+def test_costs_of_a_sum_add_up_as_shown() -> None:
+    for costs in ((1 / 3, 1 / 3, 1 / 3), (0.005, 10.006, -0.004), (-1.0, 2.0, 0.0)):
+        *parts, total = _added_up([*costs, sum(costs)])
+        assert round(sum(parts), 2) == total
 
 
 def test_rules_are_spelt_for_people() -> None:

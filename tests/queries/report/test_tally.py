@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracehouse.queries.report.tally import TALLIED, tally_operators
+from tests.support.reports import group, member
+from tracehouse.queries.report.content import BuildPoint
+from tracehouse.queries.report.tally import TALLIED, shared_operators, tally_night, tally_operators
 from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 
 
@@ -18,10 +20,9 @@ def test_each_operator_is_counted_once_and_the_counts_add_up() -> None:
     found = tally_operators([*rows, *containers])
     assert found.total == len(rows)
     assert set(found.counts.values()) == {2}
-    text = found.text("a", "b")
-    assert text.startswith("1 method slower; 2 slower, 2 faster, 2 new, ")
-    assert f" of {len(rows)} operators; " in text
-    assert text.endswith("2 cannot tell, 2 too fast to judge, 2 too few dumps")
+    assert found.tally.total == sum(part.size for part in found.tally.parts) == len(rows)
+    assert found.tally.text.startswith(f"{len(rows)} operators: 2 slower, 2 faster, 2 added, ")
+    assert found.tally.text.endswith("2 cannot tell, 2 too fast to judge, 2 too few dumps")
 
 
 def test_operators_of_methods_of_one_build_are_named_apart() -> None:
@@ -31,10 +32,10 @@ def test_operators_of_methods_of_one_build_are_named_apart() -> None:
         _row("needs_more_dumps", counts=(0, 9), run="decode"),
         _row("below_resolution", counts=(0, 9), run="decode"),
     ]
-    assert tally_operators(rows).text("a", "b") == (
-        "no change found in 1 operator; 1 unchanged; 1 more of methods that only a has; "
-        "2 more of methods that only b has"
-    )
+    found = tally_operators(rows)
+    assert found.tally.text == "1 operator: 1 unchanged"
+    assert (found.only_base, found.only_head) == (1, 2)
+    assert shared_operators(rows) == rows[:1]
 
 
 def test_a_method_that_gained_or_lost_an_operator_is_of_both_builds() -> None:
@@ -47,3 +48,28 @@ def test_a_method_that_gained_or_lost_an_operator_is_of_both_builds() -> None:
 def test_the_columns_that_count_are_enough() -> None:
     row = _row("improvement")
     assert set(row) == set(TALLIED)
+
+
+def test_operators_of_a_night_are_counted_once_and_add_up_to_all() -> None:
+    here = [BuildPoint(build="b42", dump_count=9, median_ns=1.0)]
+    slower = group(member(history=here), member(history=here, ordinal=4))
+    again = group(member(history=here), state="acknowledged")  # of an operator that is slower, too
+    new = group(member(history=here, ordinal=5), state="new")
+    gone = group(member(history=[], ordinal=6))
+    fixed = group(member(history=here, ordinal=7), state="fixed")
+    counts = {"unchanged": 60, "suspect": 2, "below_resolution": 9, "needs_more_dumps": 4}
+    parts = tally_night(counts, [slower, again, new, gone, fixed], "b42")
+    assert [(part.kind, part.word, part.size) for part in parts] == [
+        ("slower", "slower", 2),
+        ("new", "new, not confirmed yet", 1),
+        ("unchanged", "unchanged", 59),
+        ("unsure", "too fast to judge", 9),
+        ("unsure", "too few dumps", 4),
+    ]
+    assert sum(part.size for part in parts) == 75
+
+
+def test_members_never_make_the_counts_more_than_all() -> None:
+    here = [BuildPoint(build="b42", dump_count=9, median_ns=1.0)]
+    parts = tally_night({"below_resolution": 1}, [group(member(history=here))], "b42")
+    assert [(part.word, part.size) for part in parts] == [("slower", 1)]

@@ -28,8 +28,8 @@ def test_the_parts_of_each_method_have_a_heading() -> None:
     assert list(sum_lines([found, found]))[:6] == [
         "",
         "Parts of the change of Execute, phone · m",
-        "  Part                Base      Head  Cost per run",
-        "  framework       30.00 µs  40.00 µs     +10.00 µs",
-        "  irregular runs         –         –     +190.0 µs",
-        "  Execute         1.000 ms  1.200 ms     +200.0 µs",
+        "  Part                Base      Head  Cost per run, µs",
+        "  framework       30.00 µs  40.00 µs            +10.00",
+        "  irregular runs         –         –           +190.00",
+        "  Execute         1.000 ms  1.200 ms           +200.00",
     ]

@@ -94,6 +94,7 @@ UNAUDITED: dict[str, dict[str, str]] = {
         "explained_by": "a sentence out of other rows",
         "may_be": "a sentence out of other rows",
         "note": "a sentence out of what environment_changes compares",
+        **dict.fromkeys(("base_slow", "head_slow"), "by the split of modes, which verdicts use"),
     },
     "stability": {"note": "a sentence out of the row's other columns"},
     "warmup": {"run_signature_id": "an id that means nothing by itself"},

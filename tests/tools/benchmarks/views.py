@@ -22,14 +22,14 @@ DEVICES, MODELS, BUILDS, OPERATORS = 1000, 10, 50, 10
 VIEWS = (
     "/",
     "/?device=device-7",
-    "/latency",
-    "/latency?model=model-5",
-    "/latency?device=device-7",
-    "/operator?event=native_call_op3.out&model=model-5",
-    "/operators",
+    "/history",
+    "/history?model=model-5",
+    "/history?device=device-7",
+    "/history?event=native_call_op3.out&model=model-5",
+    "/explore/operator_hotspots",
     "/compare",
     "/dumps",
-    "/latency?device=device-x",  # unknown
+    "/history?device=device-x",  # unknown
 )
 
 

@@ -43,7 +43,7 @@ function read(figure) {
     const values = (name) => points.map((point) => name in point.dataset ? Number(point.dataset[name]) : null);
     return { item, points, value: values("value"), low: values("low"), high: values("high") };
   });
-  const marks = [...picture.querySelectorAll(".mark")].map((mark) => ({ at: Number(mark.dataset.at), text: mark.dataset.text, kind: mark.classList.contains("note") ? "link" : mark.classList.contains("good") ? "good" : "bad" }));
+  const marks = [...picture.querySelectorAll(".mark")].map((mark) => ({ at: Number(mark.dataset.at), text: mark.dataset.text, kind: mark.classList.contains("note") ? "accent" : mark.classList.contains("good") ? "good" : "act" }));
   const here = columns.findIndex((column) => column.classList.contains("here"));
   return { picture, lines, marks, here, names: columns.map((column) => column.dataset.name), unit: picture.dataset.unit, isLog: picture.dataset.scale === "log", hasZero: picture.dataset.zero === "1" };
 }
@@ -93,7 +93,7 @@ function drawMarks(chart) {
       plot.ctx.strokeStyle = colour(mark.kind);
       plot.ctx.lineWidth = 1.5 * devicePixelRatio;
       plot.ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
-      plot.ctx.lineDashOffset = mark.kind === "link" ? 4 * devicePixelRatio : 0; // beside the dashes of an alert
+      plot.ctx.lineDashOffset = mark.kind === "accent" ? 4 * devicePixelRatio : 0; // beside the dashes of an alert
       plot.ctx.beginPath();
       plot.ctx.moveTo(x, plot.bbox.top); plot.ctx.lineTo(x, plot.bbox.top + plot.bbox.height);
       plot.ctx.stroke();
@@ -114,7 +114,7 @@ function makeLegend(chart, box) {
     line.item.append(line.link, line.band);
   }
   return (at) => {
-    place.textContent = [chart.names[at], ...chart.marks.filter((mark) => mark.at === at && mark.kind === "link").map((mark) => mark.text)].join(" · ");
+    place.textContent = [chart.names[at], ...chart.marks.filter((mark) => mark.at === at && mark.kind === "accent").map((mark) => mark.text)].join(" · ");
     const builds = document.querySelector(".note-form select[name=build]");
     if (builds) builds.selectedIndex = at;
     const texts = chart.lines.map((line) => {

@@ -46,6 +46,7 @@ _HIDDEN = {
     "event": f"{_SECRET}-operator", "tag": f"{_KEY}=2", "size_tag": _KEY, "dump": "6",
     "base_backend": f"{_SECRET}-backend", "head_backend": f"{_SECRET}-backend", "group": _SECRET,
 }  # fmt: skip
+_IN_PATHS = {"note_id": "0" * 12, "sha256": "0" * 64, "number": "6", "name": "operator_hotspots"}
 _CHANGING = re.compile(  # in the answers of two services that are equal
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)?|\d+ (s|minutes) ago"
     r"|[0-9a-f]{8}(?=(-\d+){5})|(?<![0-9a-f])[0-9a-f]{12}(?![0-9a-f])"
@@ -157,7 +158,7 @@ def _view_paths() -> tuple[list[str], list[str]]:
     """Addresses of all views, likewise."""
     plain, guesses = list[str](), list[str]()
     for view in VIEWS:
-        place, events = view.format(note_id="0" * 12, sha256="0" * 64), view.startswith("/operator")
+        place, events = view.format(**_IN_PATHS), view.startswith("/history")
         needed = {"event": "Method::execute"} if events else {}
         needed |= {"base": "b1", "head": "b4"} if "compare" in view or "time" in view else {}
         plain += [_path(place, needed)]

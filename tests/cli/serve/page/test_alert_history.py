@@ -36,8 +36,3 @@ def test_series_of_operators_have_bands(site: TestClient, addresses: list[str]) 
     log = site.get(f"{addresses[0]}&scale=log").text
     assert 'data-scale="log" ' in log
     assert 'href="/history?group=' in log
-
-
-def test_an_address_without_an_alert_says_what_it_wants(site: TestClient) -> None:
-    answer = site.get("/history")
-    assert (answer.status_code, "group=ID" in answer.text) == (400, True)

@@ -11,7 +11,7 @@ from tests.support.waiting import until
 from tracehouse.cli.serve.page.alert_marks import alert_marks, merge_marks
 from tracehouse.queries.report.line_chart import Mark
 
-PATH = "/operator?event=native_call_convolution.out"
+PATH = "/history?event=native_call_convolution.out"
 MARKS = re.compile(r'<li class="bad"><b aria-hidden="true"></b><a href="([^"]+)">([^<]+)</a>')
 
 
@@ -23,7 +23,7 @@ def _row(**changes: Any) -> dict[str, Any]:
 
 def test_an_alert_marks_where_it_begins_and_where_it_is_fixed() -> None:
     found = alert_marks(report(group(state="fixed", fixed_in="b41")), [_row()], has_links=True)
-    operator, href = "native_call_convolution.out #3", "/regressions?head=b42#g-5f1c9a2e"
+    operator, href = "convolution #3", "/regressions?head=b42#g-5f1c9a2e"
     assert found == [[
         Mark("b40", f"{operator} +6.2 %, fixed", "bad", href),
         Mark("b41", f"{operator} is fixed", "good", href),
@@ -46,7 +46,7 @@ def test_a_method_is_marked_that_moved_with_its_operators() -> None:
     method = member(event_name="Method::execute", ordinal=1, delta=0.02)
     row = _row(event_name="Method::execute", ordinal=1)
     ((mark,),) = alert_marks(report(group(explains=[method])), [row], has_links=True)
-    assert mark.text == "Method::execute #1 +2.0 %, confirmed"
+    assert mark.text == "Execute +2.0 %, confirmed"
 
 
 def test_an_improvement_is_good() -> None:
@@ -68,8 +68,8 @@ def test_charts_have_the_marks_of_the_last_night_whose_links_lead_to_the_alert(
     until(lambda: bool(MARKS.search(site.get(PATH).text)))
     text = site.get(PATH).text
     ((href, said),) = MARKS.findall(text)
-    assert re.fullmatch(r"b9: native_call_convolution.out #1 \+1[45]\.\d %, confirmed", said)
+    assert re.fullmatch(r"b9: convolution #1 \+1[45]\.\d %, confirmed", said)
     address, _, anchor = unescape(href).partition("#")
     assert site.get(address).status_code == 200
-    assert f'<div class="inside" id="{anchor}">' in report
+    assert f'id="{anchor}"' in report
     assert "confirmed in b9" in text  # by sparklines, too

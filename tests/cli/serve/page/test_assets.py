@@ -25,13 +25,20 @@ def test_scripts_are_served_to_the_pages_that_need_them(site: TestClient, path: 
     answer = site.get(path)
     assert answer.headers["content-type"] == "text/javascript; charset=utf-8"
     assert answer.headers["x-content-type-options"] == "nosniff"
-    assert f'<script src="{path}" defer></script>' in site.get("/latency").text
-    assert "<script" not in site.get("/sql").text
-    assert re.findall('<script src="(.*?)" defer', site.get("/dumps").text) == ["/changes.js"]
+    page = "/sql" if path == "/sql.js" else "/history"
+    assert f'<script src="{path}" defer></script>' in site.get(page).text
+    scripts = re.findall('<script src="(.*?)" defer', site.get("/dumps").text)
+    assert scripts == ["/page.js", "/changes.js"]
+
+
+def test_the_mark_is_an_image_of_the_site(site: TestClient) -> None:
+    answer = site.get("/mark.svg")
+    assert answer.headers["content-type"] == "image/svg+xml"
+    assert '<link rel="icon" href="/mark.svg"' in site.get("/dumps").text
 
 
 def test_no_page_may_run_what_it_contains(site: TestClient) -> None:
-    policy = site.get("/latency").headers["content-security-policy"]
+    policy = site.get("/history").headers["content-security-policy"]
     assert re.search(r"script-src 'self';", policy)
     assert "unsafe" not in policy
 

@@ -39,24 +39,24 @@ def test_a_sparkline_tells_its_ends_and_its_alerts() -> None:
 
 
 def test_the_axis_is_in_the_address(site: TestClient) -> None:
-    plain = site.get("/latency?device=phone").text
-    zero, log = (site.get(f"/latency?device=phone&{one}").text for one in ("zero=1", "scale=log"))
-    assert 'href="/latency?device=phone&amp;scale=log">Log axis<' in plain
-    assert 'href="/latency?device=phone&amp;zero=1">Axis from zero<' in plain
-    assert 'href="/latency?device=phone">Fit the axis<' in zero
-    assert 'href="/latency?device=phone">Linear axis<' in log
+    plain = site.get("/history?device=phone").text
+    zero, log = (site.get(f"/history?device=phone&{one}").text for one in ("zero=1", "scale=log"))
+    assert 'href="/history?device=phone&amp;scale=log">Log axis<' in plain
+    assert 'href="/history?device=phone&amp;zero=1">Axis from zero<' in plain
+    assert 'href="/history?device=phone">Fit the axis<' in zero
+    assert 'href="/history?device=phone">Linear axis<' in log
     assert 'data-scale="log"' in log
     assert [_grid(text)[0].split()[0] == "0" for text in (plain, zero, log)] == [False, True, False]
 
 
 @pytest.mark.parametrize("axis", ["scale=cubic", "zero=2"])
 def test_another_axis_is_refused(site: TestClient, axis: str) -> None:
-    answer = site.get(f"/latency?{axis}")
+    answer = site.get(f"/history?{axis}")
     assert answer.status_code == 400
     assert f"{axis}, wanted" in answer.text
 
 
-@pytest.mark.parametrize("path", ["/latency", "/operator?event=native_call_relu.out"])
+@pytest.mark.parametrize("path", ["/history", "/history?event=native_call_relu.out"])
 def test_a_chart_is_there_as_rows_and_as_a_drawing(site: TestClient, path: str) -> None:
     text = site.get(path, params={"device": "phone"}).text
     csv, arrow, drawing = _files(text).values()
@@ -73,13 +73,13 @@ def test_a_chart_is_there_as_rows_and_as_a_drawing(site: TestClient, path: str) 
 
 
 def test_a_chart_without_values_is_no_file(site: TestClient) -> None:
-    answer = site.get("/operator.svg?event=elsewhere")
+    answer = site.get("/history.svg?event=elsewhere")
     assert answer.status_code == 404
     assert "no value to draw" in answer.text
 
 
 def test_points_lead_to_the_operators_of_their_builds(site: TestClient) -> None:
-    text = site.get("/latency?device=phone").text
+    text = site.get("/history?device=phone").text
     links = re.findall(r'<a href="([^"]+)" class="c0"', text)
     assert len(links) == 12
     assert "b3" in site.get(unescape(links[3])).text

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import pytest
 from starlette.testclient import TestClient
 
 from tests.support.pages import links
 
-_FACETS = re.compile(r'<details class="facets".*?</details>', re.DOTALL)
+_FACETS = re.compile(r'<details class="more-filters".*?</details>', re.DOTALL)
 
 
 def _facets(text: str) -> dict[str, str]:
@@ -19,7 +20,7 @@ def _facets(text: str) -> dict[str, str]:
 
 
 def test_names_are_suggested_and_counted(site: TestClient) -> None:
-    text = site.get("/latency").text
+    text = site.get("/history").text
     (builds,) = re.findall(r'<datalist id="known-build">(.*?)</datalist>', text)
     assert re.findall(r'value="(.*?)"', builds)[:3] == ["b0", "b1", "b2"]
     assert '<input name="build" type="text" value="" placeholder="all" list="known-build"' in text
@@ -28,36 +29,37 @@ def test_names_are_suggested_and_counted(site: TestClient) -> None:
 
 
 def test_a_count_is_of_what_another_name_would_select(site: TestClient) -> None:
-    counts = _facets(site.get("/latency?device=tablet&build=b11&build=b10").text)
+    counts = _facets(site.get("/history?device=tablet&build=b11&build=b10").text)
     assert counts["phone"] == "16"
     assert counts["b10"] == counts["b9"] == "8"
     assert "b11" not in counts
 
 
 def test_a_name_is_chosen_and_given_up_with_a_link(site: TestClient) -> None:
-    free = site.get("/latency?model=net&page=2").text
-    assert links(free)["tablet"] == "/latency?model=net&device=tablet"
-    chosen = site.get("/latency?device=tablet").text
-    assert '<a href="/latency" aria-current="true">tablet</a>' in chosen
+    free = site.get("/history?model=net&page=2").text
+    assert links(free)["tablet"] == "/history?model=net&device=tablet"
+    chosen = site.get("/history?device=tablet").text
+    assert '<a href="/history" aria-current="true">tablet</a>' in chosen
 
 
-@pytest.mark.parametrize("path", ["/", "/latency", "/operators", "/compare", "/dumps"])
+@pytest.mark.parametrize("path", ["/", "/history", "/compare", "/dumps"])
 def test_a_typo_keeps_the_form_and_links_what_is_meant(site: TestClient, path: str) -> None:
     answer = site.get(path, params={"device": "tablett", "build": ["b10", "b111"]})
     assert answer.status_code == 400
     assert 'name="device" type="text" value="tablett"' in answer.text
     assert 'name="build" type="text" value="b111"' in answer.text
-    assert "Bad Request: device: &#39;tablett&#39; is not in the store." in answer.text
+    assert "device: &#39;tablett&#39; is not in the store." in answer.text
     assert links(answer.text)["tablet"] == f"{path}?device=tablet&build=b10&build=b111"
     assert f'href="{path}?device=tablett&amp;build=b10&amp;build=b11">b11</a>' in answer.text
-    assert re.search(r'<details class="facets" open><summary>Narrow this view', answer.text)
+    assert '<details class="more-filters" open>' in answer.text
+    assert "<span>Narrow this view</span>" in answer.text
 
 
 @pytest.mark.parametrize("path", ["/compare", "/regressions"])
 def test_a_typo_in_a_build_of_the_view_is_linked_too(site: TestClient, path: str) -> None:
     answer = site.get(path, params={"head": "b111"})
     assert answer.status_code == 400
-    assert "head: &#39;b111&#39; is not in the store" in answer.text
+    assert "ead: &#39;b111&#39; is not in the store" in answer.text
     assert 'name="head" type="text" value="b111"' in answer.text
     assert links(answer.text)["b11"].startswith(f"{path}?head=b11")
 
@@ -67,18 +69,18 @@ def test_parameters_of_the_view_stay_in_the_form(site: TestClient) -> None:
     hidden = f'<input type="hidden" name="event" value="{event}">'
     for device in ("phone", "phon"):
         address = {"event": event, "device": device, "sort": "change", "page": "1"}
-        text = site.get("/operator", params=address).text
+        text = site.get("/history", params=address).text
         assert hidden in text
         assert '<input type="hidden" name="sort" value="change">' in text
         assert 'name="page"' not in text
-    assert links(text)["Clear"] == f"/operator?event={event}&sort=change"
+    assert links(text)["Clear"] == f"/history?event={event}&sort=change"
 
 
 def test_dates_choose_dumps(site: TestClient) -> None:
     rows = site.get("/?since=2100-01-01").text
     assert 'name="since" type="date" value="2100-01-01"' in rows
-    assert "No dumps here yet" in rows
-    assert "No dumps here yet" not in site.get("/?until=2100-01-01").text
+    assert "No dumps pass these filters" in rows
+    assert "No dumps pass" not in site.get("/?until=2100-01-01").text
 
 
 def test_a_malformed_date_is_told_under_the_form(site: TestClient) -> None:
@@ -86,3 +88,13 @@ def test_a_malformed_date_is_told_under_the_form(site: TestClient) -> None:
     assert answer.status_code == 400
     assert "since: " in answer.text
     assert 'name="since" type="text" value="yesterday"' in answer.text
+
+
+def test_filters_that_are_set_are_chips_and_can_be_taken_away(site: TestClient) -> None:
+    text = site.get("/history?device=tablet&device=phone&model=net").text
+    chips = re.findall(r"<b>(.*?)</b></span><a href=\"(.*?)\" aria-label=\"Remove (.*?)\"", text)
+    assert [(value, unescape(href), label) for value, href, label in chips] == [
+        ("tablet", "/history?device=phone&model=net", "device tablet"),
+        ("phone", "/history?device=tablet&model=net", "device phone"),
+        ("net", "/history?device=tablet&device=phone", "model net"),
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -31,44 +32,64 @@ def test_squares_tell_which_builds_a_device_has_seen(site: TestClient) -> None:
 
 def test_an_empty_store_says_what_to_do(tmp_path: Path) -> None:
     with serving(tmp_path / "s") as client:
-        for path in (
-            "/",
-            "/latency",
-            "/operators",
-            "/compare",
-            "/regressions",
-            "/dumps",
-            "/errors",
-        ):
+        for path in ("/history", "/explore/operator_hotspots", "/compare", "/regressions",
+                     "/dumps", "/timelines", "/explore/ingest_errors"):  # fmt: skip
             answer = client.get(path)
             assert answer.status_code == 200, path
             assert 'class="empty"' in answer.text, path
 
 
-def test_pools_stand_above_devices_with_problems(wide_site: TestClient) -> None:
+def test_the_first_view_of_an_empty_store_has_commands_for_its_address(tmp_path: Path) -> None:
+    with serving(tmp_path / "s") as client:
+        text = unescape(client.get("/").text)
+        commands = re.findall(r'<code tabindex="0">(.*?)</code>', text, re.DOTALL)
+    address = str(client.base_url)
+    upload = f"tracehouse upload run.etdp --url {address} \\\n"
+    assert any(one.startswith(upload) for one in commands)
+    assert any(one.endswith(f"{address}/v1/dumps") for one in commands)
+    assert "tracehouse demo" in commands
+
+
+@pytest.fixture
+def large_site(wide_site: TestClient, monkeypatch: pytest.MonkeyPatch) -> TestClient:
+    """A service whose twelve devices count as many."""
+    monkeypatch.setattr("tracehouse.cli.serve.page.fleet.FEW", 5)
+    return wide_site
+
+
+def test_few_devices_stand_in_one_table_though_of_several_pools(wide_site: TestClient) -> None:
     rows = table_rows(wide_site.get("/").text)
-    assert [row[:3] for row in rows[:2]] == [["pool-0", "6", "1"], ["pool-1", "6", "0"]]
-    assert rows[0][-1] == "34"
-    assert [row[0] for row in rows[2:]] == ["device-12"]
-    assert rows[2][1:3] == ["silent for 1 build", "b2 (1 build behind)"]
+    assert len(rows) == 12
+    assert rows[0][:3] == ["device-12", "silent for 1 build", "b2 (1 build behind)"]
+    assert "Pools" not in wide_site.get("/").text
 
 
-def test_pools_whose_devices_are_well_stand_alone(wide_site: TestClient) -> None:
-    rows = table_rows(wide_site.get("/", params={"device": ["device-1", "device-2"]}).text)
-    assert [row[:3] for row in rows] == [["pool-0", "1", "0"], ["pool-1", "1", "0"]]
+def test_devices_with_problems_stand_above_the_pools_of_a_large_fleet(
+    large_site: TestClient,
+) -> None:
+    rows = table_rows(large_site.get("/").text)
+    assert rows[0][:3] == ["device-12", "silent for 1 build", "b2 (1 build behind)"]
+    assert [row[:3] for row in rows[1:]] == [["pool-0", "6", "1"], ["pool-1", "6", "0"]]
+    assert rows[1][-1] == "34"
 
 
-def test_squares_of_a_pool_count_its_devices(wide_site: TestClient) -> None:
+def test_zeros_are_no_links(wide_site: TestClient) -> None:
     text = wide_site.get("/").text
+    assert table_rows(text)[0][-1] == "0"
+    assert ">0</a>" not in text
+
+
+def test_squares_of_a_pool_count_its_devices(large_site: TestClient) -> None:
+    text = large_site.get("/").text
     assert "b3: 5 of 6 devices" in text
     assert "b2: 6 of 6 devices" in text
     assert "b3: 0 of 2 models" in text
 
 
-def test_a_pool_leads_to_its_devices(wide_site: TestClient) -> None:
-    text = wide_site.get("/?sort=device").text
+def test_a_pool_leads_to_its_devices(large_site: TestClient) -> None:
+    text = large_site.get("/?sort=device").text
     assert links(text)["pool-1"] == "/?sort=device&pool=pool-1"
-    rows = table_rows(wide_site.get("/?pool=pool-1&sort=device").text)
+    rows = table_rows(large_site.get("/?pool=pool-1&sort=device").text)
     assert [row[0] for row in rows] == [f"device-{n}" for n in range(1, 12, 2)]
 
 
@@ -84,28 +105,15 @@ def test_a_fleet_of_many_devices_has_pages(
     assert "b3: 0 of 2 models" in text
 
 
-def test_many_devices_without_a_problem_are_folded_until_somebody_sorts_them(
-    wide_site: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    secret = create_token(service_of(wide_site).store, "t", scopes=[Scope.READ], pools=["pool-1"])
-    wide_site.headers["Authorization"] = f"Bearer {secret}"
-    folded = '<details class="listing"><summary><h2>Devices: none of 6 has a problem</h2>'
-    assert folded not in wide_site.get("/").text
-    monkeypatch.setattr("tracehouse.cli.serve.page.fleet._FEW", 5)
-    text = wide_site.get("/").text
-    assert folded in text
-    assert len(table_rows(text)) == 6
-    assert folded not in wide_site.get("/?sort=device").text
-
-
 def test_a_device_says_what_is_wrong_with_it(sick_site: TestClient) -> None:
     text = sick_site.get("/").text
     rows = table_rows(text)
-    assert [row[:3] for row in rows[:2]] == [["pool-1", "4", "2"], ["pool-0", "3", "0"]]
-    assert rows[2][:2] == ["device-1", "6 (50 %) refused, 20 % in its pool; 44 °C, its pool 31 °C"]
-    assert [row[0] for row in rows[3:]] == ["never"]
-    assert "dumps a day from 6 to 6" in text
-    assert "temperature from 44 °C to 44 °C" in text
+    problems = "6 (50 %) refused, 20 % in its pool; 44 °C, its pool 31 °C"
+    assert rows[0][:2] == ["device-1", problems]
+    assert rows[1][:2] == ["never", "3 (100 %) refused, 25 % in its pool"]
+    assert {row[1] for row in rows[2:]} == {""}
+    assert links(text)[problems] == "/explore/device_days?device=device-1&pool=pool-1"
+    assert table_rows(sick_site.get(links(text)[problems]).text)
 
 
 def test_a_token_sees_the_health_of_its_pool_alone(sick_site: TestClient) -> None:
@@ -117,7 +125,3 @@ def test_a_token_sees_the_health_of_its_pool_alone(sick_site: TestClient) -> Non
     for query in ("device_health", "device_days"):
         rows = sick_site.get(f"/v1/queries/{query}").json()
         assert {row["pool"] for row in rows} == {"pool-0"}
-
-
-def test_a_farm_without_temperatures_has_no_column_of_them(wide_site: TestClient) -> None:
-    assert "Temperature" not in wide_site.get("/").text

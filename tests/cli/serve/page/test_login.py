@@ -39,6 +39,8 @@ def test_a_visitor_signs_in_and_comes_where_they_wanted_to_go(
     form = client.get("/dumps?device=x")
     assert '<input type="hidden" name="next" value="/dumps?device=x">' in form.text
     assert "Sign out" not in form.text
+    assert 'aria-label="Views"' not in form.text  # which a visitor could not open
+    assert 'size="54"' in form.text  # a token has 54 letters
     answer = client.post("/login", data={"token": f" {secret} ", "next": "/dumps"})
     assert answer.status_code == 200
     assert "<title>Dumps" in answer.text
@@ -46,7 +48,7 @@ def test_a_visitor_signs_in_and_comes_where_they_wanted_to_go(
 
 def test_a_visitor_who_signed_in_is_named_and_can_sign_out(client: TestClient, secret: str) -> None:
     text = client.post("/login", data={"token": secret}).text
-    assert "<p>Signed in as me <button>Sign out</button></p>" in text
+    assert "<span>Signed in as me</span> <button>Sign out</button>" in text
     assert "<title>Sign in" in client.post("/logout").text
 
 
@@ -54,9 +56,9 @@ def test_a_visitor_who_signed_in_is_named_and_can_sign_out(client: TestClient, s
 def test_an_invalid_token_is_told_in_the_form(client: TestClient, token: str) -> None:
     answer = client.post("/login", data={"token": token, "next": "/dumps"})
     assert answer.status_code == 401
-    assert "there is no such token" in answer.text
+    assert "here is no such token" in answer.text
     assert 'name="next" value="/dumps"' in answer.text
-    assert "<script" not in answer.text
+    assert '"><script>' not in answer.text
 
 
 def test_a_login_lets_the_browser_read(client: TestClient, secret: str) -> None:

@@ -27,7 +27,7 @@ def write(client: TestClient, **form: str) -> str:
 def note(service: tuple[TestClient, dict[str, str]]) -> str:
     """The address of a note of the lead on an operator of the phone in b4."""
     client = sign_in(service, "lead")
-    page = client.get("/operator", params={"event": EVENT, "device": "phone"}).text
+    page = client.get("/history", params={"event": EVENT, "device": "phone"}).text
     (form,) = re.findall(r'<form class="triage note-form".*?</form>', page, re.DOTALL)
     hidden = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form)
     fields = {name: unescape(value) for name, value in hidden}
@@ -42,7 +42,7 @@ def test_a_permalink_opens_the_chart_with_the_point_marked(
     client = sign_in(service, "reader")
     answer = client.get(note, follow_redirects=False)
     place = f"event={EVENT}&device=phone&model=net"
-    assert (answer.status_code, answer.headers["location"]) == (303, f"/operator?{place}&at=b4")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/history?{place}&at=b4")
     page = client.get(note).text
     assert '<g class="at here" data-name="b4">' in page
     assert "<line" in page
@@ -65,21 +65,19 @@ def test_a_note_is_where_its_point_is_and_nowhere_else(
     def shows(path: str, **params: str) -> bool:
         return f'href="{note}"' in client.get(path, params=params).text
 
-    assert shows("/operators", device="phone", build="b4")
-    assert not shows("/operators", device="phone", build="b5")
-    assert not shows("/operator", event=EVENT, device="tablet")
-    assert not shows("/operator", event="native_call_relu.out", device="phone")
-    assert not shows("/latency", device="phone")
+    assert not shows("/history", event=EVENT, device="tablet")
+    assert not shows("/history", event="native_call_relu.out", device="phone")
+    assert not shows("/history", device="phone")
     whole = write(
         sign_in(service, "lead"), series="device=phone&model=net", build="b4", text="driver"
     )
     client = sign_in(service, "reader")
     assert client.get(whole, follow_redirects=False).headers["location"] == (
-        "/latency?device=phone&model=net&at=b4"
+        "/history?device=phone&model=net&at=b4"
     )
-    for path, params in (("/latency", {}), ("/operator", {"event": EVENT})):
+    for path, params in (("/history", {}), ("/history", {"event": EVENT})):
         assert f'href="{whole}"' in client.get(path, params={**params, "device": "phone"}).text
-    wrong = client.get("/latency", params={"at": "b99"})
+    wrong = client.get("/history", params={"at": "b99"})
     assert (wrong.status_code, "at=b99: no chosen build has this name" in wrong.text) == (400, True)
     assert client.get("/notes/none").status_code == 404
 

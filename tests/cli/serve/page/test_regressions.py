@@ -41,7 +41,7 @@ def test_a_base_of_the_address_is_compared_with_the_head(site: TestClient) -> No
         ({"head": "b9", "base": "b9"}, "which is the value of"),
         ({"head": "b9", "branch": "main"}, "name either a head or a branch"),
         ({"branch": "mian"}, "no build in the store is of the branch"),
-        ({"device": "phone"}, "no such parameter"),
+        ({"device": "phone"}, "o such parameter"),
     ],
 )
 def test_what_names_no_report_is_said(site: TestClient, params: dict[str, str], words: str) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from html import unescape
 
 import pytest
 from starlette.testclient import TestClient
 
+from tests.support.documents import ROOT
 from tests.support.pages import links
 from tests.support.service import await_snapshot, service_of
-from tracehouse.cli.serve.page.sql_box import RECIPES, ROWS
+from tracehouse.cli.serve.page.sql_box import ROWS, read_recipes
 from tracehouse.warehouse.errors import StoreError
 
 
@@ -19,24 +21,34 @@ def _snapshot(site: TestClient) -> None:
     await_snapshot(site)
 
 
-def test_an_empty_box_offers_recipes(site: TestClient) -> None:
-    text = site.get("/sql").text
-    assert all(name in text for name, _ in RECIPES)
-    assert "Answer" not in text
+def test_an_empty_box_offers_the_recipes_of_the_documents(site: TestClient) -> None:
+    text = (ROOT / "docs" / "sql-recipes.md").read_text(encoding="utf-8")
+    titles = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert [title for title, _ in read_recipes()] == titles
+    page = site.get("/sql").text
+    assert set(titles) <= links(page).keys()
+    assert "Answer" not in page
 
 
-@pytest.mark.parametrize(("name", "statement"), RECIPES, ids=[name for name, _ in RECIPES])
-def test_every_recipe_answers(site: TestClient, name: str, statement: str) -> None:
-    answer = site.get("/sql", params={"sql": statement})
-    assert answer.status_code == 200, name
+@pytest.mark.parametrize("title", [title for title, _ in read_recipes()])
+def test_every_recipe_answers_for_the_names_of_the_store(site: TestClient, title: str) -> None:
+    href = links(site.get("/sql").text)[title]
+    assert "lab-x86" not in href
+    answer = site.get(href)
+    assert answer.status_code == 200, title
     assert "from the snapshot of" in answer.text
-    assert statement in unescape(answer.text)
 
 
-def test_no_recipe_mixes_the_times_of_models() -> None:
-    timed = [statement for _, statement in RECIPES if "p50_ns" in statement]
-    assert timed
-    assert all("model" in statement.partition("FROM")[0] for statement in timed)
+def test_views_with_names_stand_before_all_else(site: TestClient) -> None:
+    text = site.get("/sql").text
+    views, _, internals = text[text.index("<h2>Views") :].partition("more tables and views")
+    assert "<summary>named_dumps</summary>" in views
+    assert "<summary>dump_digests</summary>" not in views
+    assert "<summary>dump_digests</summary>" in internals
+
+
+def test_fractions_are_rounded(site: TestClient) -> None:
+    assert ">21.8587</td>" in site.get("/sql?sql=SELECT 21.858708333333333::DOUBLE AS a").text
 
 
 def test_rows_are_text_and_numbers_stand_right(site: TestClient) -> None:

@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 
 from tracehouse.cli.serve.page.timeline import (
     MOST_SLICES,
+    Part,
     Slice,
     Timeline,
     timeline_chart,
@@ -35,6 +36,24 @@ def test_slices_stand_under_those_that_hold_them() -> None:
     assert _bars(timeline_plot(Timeline.of(slices))) == {
         "whole": (0, 0), "a": (10, 1), "inside a": (10, 2), "b": (40, 1),
     }  # fmt: skip
+
+
+def test_a_part_has_its_slices_and_those_around_them_in_its_own_width() -> None:
+    slices = [
+        Slice("whole", "method", 0, 100), Slice("a", "kernel", 0, 40), Slice("b", "kernel", 40, 20),
+        Slice("in b", "delegate_op", 45, 5),
+    ]  # fmt: skip
+    part = Part(40, 60, lambda start, end: f"/x?from={start:.0f}&to={end:.0f}", "in b")
+    drawn = timeline_plot(Timeline.of(slices, part), part=part)
+    assert _bars(drawn) == {"whole": (0, 0), "b": (0, 1), "in b": (25, 2)}
+    assert re.findall('href="(.*?)"', drawn) == ["/x?from=45&amp;to=50"]
+    assert re.findall('class="(kind-[^"]* changed)"', drawn) == ["kind-delegate_op changed"]
+    assert "40 ns</text>" in drawn
+
+
+def test_a_call_that_contains_its_kernel_takes_no_row() -> None:
+    slices = [Slice("OPERATOR_CALL", "operator_call", 0, 10), Slice("a", "kernel", 1, 9)]
+    assert [one.name for one in Timeline.of(slices).slices] == ["a"]
 
 
 def test_slices_that_overlap_are_not_one_in_the_other() -> None:

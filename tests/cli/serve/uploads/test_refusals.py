@@ -56,7 +56,7 @@ def test_a_truncated_upload_is_on_record_like_a_refused_file(client: TestClient)
     assert (row["sha256"], row["byte_offset"]) == (sha256_of(cut), 7)
     (status,) = client.get("/v1/status").json()
     assert status["refused"] == 1
-    assert name in client.get("/errors").text
+    assert name in client.get("/explore/ingest_errors").text
     assert client.get(f"/v1/dumps/{sha256_of(cut)}").json()["state"] == "quarantined"
 
 

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import re
+
+from tests.support.changes import change_row
+from tests.support.reports import group, member, read_xml
+from tracehouse.queries.comparison import comparison_html, describe_pair
+from tracehouse.queries.report.change import ChangeTable, Kind, change_of_row
+from tracehouse.queries.report.change_html import axis, changes_html, history, icon, interval
+
+HOSTILE = '"><script>x</script>'
+
+
+def test_a_row_has_the_tone_of_its_verdict_and_no_style_attribute() -> None:
+    table = ChangeTable.of(map(change_of_row, (change_row(), change_row("inconclusive"))))
+    page = str(changes_html(table))
+    assert '<tr class="slower">' in page
+    assert '<tr class="unsure">' in page
+    assert "style=" not in page
+    assert "1 more: 1 cannot tell" in page
+
+
+def test_names_are_text() -> None:
+    row = change_row(event_name=HOSTILE, device=HOSTILE, model=HOSTILE)
+    found = describe_pair([row], base=HOSTILE, head=HOSTILE)
+    page = comparison_html(found, base=HOSTILE, head=HOSTILE)
+    assert "<script>" not in page
+    assert "style-src" in page
+
+
+def test_an_interval_is_places_in_percent_and_a_name_for_screen_readers() -> None:
+    change = change_of_row(change_row(minimum_detectable=0.02))
+    scale = ChangeTable.of([change]).scale
+    drawn = read_xml(str(interval(change, scale, has_ticks=True)))
+    assert drawn.get("aria-label") == "+5.0 %, between +4.0 % to +7.0 %"
+    classes = [one.get("class") for one in drawn]
+    assert classes[:4] == ["zone", "zero", "span", "dot"]
+    assert all(one.get("cx", "0%").endswith("%") for one in drawn)
+    assert [text.text for text in drawn.iter("text")][-1].endswith(" %")
+    assert 'aria-hidden="true"' in str(axis(scale))
+
+
+def test_what_leaves_the_scale_ends_in_an_arrow() -> None:
+    scale = ChangeTable.of([change_of_row(change_row())]).scale
+    wild = change_of_row(change_row("inconclusive", delta=5.0, delta_low=-5.0, delta_high=9.0))
+    assert str(interval(wild, scale)).count('class="tip"') == 2
+
+
+def test_only_verdicts_to_look_at_have_an_icon() -> None:
+    assert all(bool(icon(kind)) == kind.is_change for kind in Kind)
+
+
+def test_a_history_is_washed_since_the_change() -> None:
+    one = group(member())
+    assert 'class="since"' in history(one.members[0], one.first_bad)
+    assert 'class="since"' not in history(one.members[0], "elsewhere")
+    assert history(member(history=[]), "b1") == ""
+    assert re.search(r"the last \d+ builds", str(history(one.members[0], "b40")))

@@ -1,0 +1,166 @@
+"""First lines, read as a person reads them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.support.changes import change_row
+from tests.support.reports import coverage, group, member, report, sensitivity
+from tracehouse.queries.comparison import describe_pair
+from tracehouse.queries.report.content import Missing, RunShift, TallyRow
+from tracehouse.queries.report.outline import find_verdict, sort_groups
+from tracehouse.queries.report.parts import Budget
+from tracehouse.queries.report.sentences import lead_text, nightly_sentence
+
+JARGON = re.compile(
+    r"\b(night|blind|light|suspects?|moved as a whole|another environment|wanted and)\b"
+)
+SEEN = [sensitivity(is_blind=False)]
+FAST = [TallyRow(kind="unsure", word="too fast to judge", size=82)]
+
+
+def _pair(*rows, **others) -> str:
+    return describe_pair(rows, base="a", head="b", **others).sentence
+
+
+def _said(*groups, **changes) -> str:
+    seen = changes.setdefault("sensitivity", SEEN)
+    made = report(*groups, **{"tally": [], **changes})
+    absent = made.coverage.missing
+    verdict = find_verdict(sort_groups(made.groups), seen, absent, made.budgets)
+    text = nightly_sentence(made.model_copy(update={"verdict": verdict}))
+    assert not JARGON.search(text)
+    return text
+
+
+def test_two_builds_are_a_sentence() -> None:
+    assert _pair(change_row(), change_row("unchanged", ordinal=2)) == (
+        "1 operator is slower (net on lab, +5.0 %)."
+    )
+    more = [change_row(ordinal=i) for i in (1, 2)]
+    assert _pair(*more, change_row("improvement", ordinal=3)) == (
+        "2 operators are slower, 1 is faster."
+    )
+    assert _pair(change_row("new_op"), change_row("removed_op", ordinal=2)) == (
+        "1 operator was added, 1 was removed."
+    )
+
+
+def test_nothing_got_slower_names_what_could_not_be_judged() -> None:
+    quiet = change_row("unchanged")
+    fast = [change_row("below_resolution", ordinal=i) for i in (2, 3)]
+    assert _pair(quiet, *fast) == "Nothing got slower. 2 operators are too fast to judge."
+    few = change_row("needs_more_dumps")
+    assert _pair(few) == "Cannot tell whether anything changed. 1 operator has too few dumps."
+    assert _pair(few, change_row("needs_more_dumps", ordinal=2, head_count=0, model="x")) == (
+        "Cannot tell whether anything changed. 1 operator has too few dumps."
+    )
+
+
+def test_a_run_that_got_slower_is_said_though_no_operator_did() -> None:
+    run = change_row(level="method", event_name="Method::execute")
+    assert _pair(run, change_row("unchanged")) == (
+        "A run of lab · net is slower (+5.0 %), no operator by itself."
+    )
+
+
+def test_a_whole_device_that_moved_is_in_the_first_line() -> None:
+    run = change_row("explained_by_run_shift", level="method", state_delta=0.443, delta=0.0)
+    assert _pair(run, change_row("unchanged")) == (
+        "No operator changed by itself, but all operators of net on lab moved together, +44.3 %: "
+        "the device changed, or the whole build."
+    )
+    shift = RunShift(device="lab", model="net", backend=None, shift=0.3, limit=0.1, is_notable=True)
+    assert _said(run_shifts=[shift]).startswith("Nothing got slower, but all operators of net on")
+
+
+def test_clocks_that_differ_are_said_before_all_else() -> None:
+    rows = [change_row(ordinal=i, base_ns=1e3, delta=999.0) for i in (1, 2, 3)]
+    assert _pair(*rows).startswith("lab: times are 1,000 times those of a: is the clock stated")
+
+
+def test_builds_with_nothing_in_common_say_so_and_nothing_else() -> None:
+    found = describe_pair(
+        [change_row("needs_more_dumps", head_count=0)],
+        base="a",
+        head="b",
+        obstacle="No device recorded both builds: a is on x and b is on y",
+    )
+    assert found.sentence == "No device recorded both builds: a is on x and b is on y."
+    assert (found.tally.total, found.notes) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("states", "text"),
+    [
+        ([], "Nothing got slower."),
+        (["fixed"], "Nothing got slower."),
+        (["acknowledged"], "1 regression is acknowledged, nothing new."),
+        (
+            ["accepted", "acknowledged", "muted", "muted"],
+            "1 regression is acknowledged and 1 is accepted and 2 are muted, nothing new.",
+        ),
+        (["confirmed"], "1 operator is slower (mobilenet_v2 on pixel8, +6.2 %)."),
+        (
+            ["confirmed", "muted"],
+            "1 operator is slower (mobilenet_v2 on pixel8, +6.2 %). 1 is muted already.",
+        ),
+        (
+            ["new"],
+            "1 slowdown is new and not confirmed yet (mobilenet_v2 on pixel8, +6.2 %).",
+        ),
+    ],
+)
+def test_a_report_leads_with_what_to_do(states, text) -> None:
+    assert _said(*(group(id=f"g{i}", state=state) for i, state in enumerate(states))) == text
+
+
+def test_operators_runs_and_measures_are_told_apart() -> None:
+    run = group(member(kind="method", event_name="Method::execute"))
+    measure = group(member(kind="exact", event_name="allocated_bytes", ordinal=0))
+    assert _said(group(), run, measure).startswith(
+        "1 operator is slower and 1 run is slower and 1 measure is worse (mobilenet_v2 on pixel8"
+    )
+
+
+def test_what_was_too_fast_is_counted_at_the_end() -> None:
+    assert _said(tally=FAST) == "Nothing got slower. 82 operators are too fast to judge."
+
+
+def test_what_could_hide_is_said_without_a_word_of_our_own() -> None:
+    told = _said(sensitivity=[sensitivity()])
+    assert told == (
+        "Nothing that can be seen got slower. Changes of 38 % could hide on 1 of 1 model."
+    )
+
+
+def test_environment_budget_and_missing_recordings_are_sentences() -> None:
+    here = {"device": "pixel8", "model": "net", "backend": None}
+    broken = Budget(
+        **here, measure="first_token", unit="ns", value=2, limit=1, bound="at most", is_broken=True
+    )
+    assert _said(budgets=[broken]) == "1 budget is broken (first_token of pixel8 · net)."
+    absent = Missing(**here, last_build=None, is_expected=True)
+    assert _said(coverage=coverage(missing=[absent])) == (
+        "1 expected recording is missing (pixel8 · net)."
+    )
+    alert = group(is_of_environment=True)
+    assert _said(alert).startswith("1 operator is slower where the environment changed too (")
+
+
+def test_what_is_needed_is_one_sentence() -> None:
+    few = coverage(too_few=["lab conv: 1 build before it, 2 wanted", "lab txf: 3 dumps, 5 wanted"])
+    assert _said(sensitivity=[], coverage=few) == (
+        "Not enough data to judge yet (lab conv: 1 build before it, 2 wanted; 1 more model too)."
+    )
+
+
+def test_builds_of_forty_digits_are_cut_to_nine() -> None:
+    head, base = "660154b848ac" + "0" * 28, "4d0cef4c0e1b" + "1" * 28
+    told = lead_text(report(kind="compare", head=head, base=[base]))
+    assert told.startswith("Build 660154b84 of 1 Mar 2026 against 4d0cef4c0:")
+    assert describe_pair([change_row()], base=base, head=head).lead == (
+        "660154b84 against 4d0cef4c0 on lab"
+    )
