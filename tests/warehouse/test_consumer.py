@@ -363,7 +363,7 @@ def test_a_store_on_a_full_disk_is_read_and_written_when_there_is_room(
         left = Path(shutil.copytree(store, store.with_name("left")))
     with ExitStack() as full:
         full.enter_context(full_disk())
-        opened = Warehouse.open(left, is_patient=True)
+        opened = Warehouse.open_to_write(left, is_patient=True)
         consumer = Consumer(opened, left, **QUICK)
         consumer.report = reports.append
         with opened, Inbox.open(left) as inbox, consumer:

@@ -121,7 +121,7 @@ def test_a_store_whose_log_cannot_be_merged_is_rebuilt_when_it_is_opened(
 def test_an_open_store_recovers_by_a_rebuild(store: Path, dump: Path) -> None:
     """As in a service, where a reader is open, and nothing is done before `recover`."""
     spoil_segment(store, "runs", "n_events")
-    with Warehouse.open(store, is_patient=True) as warehouse:
+    with Warehouse.open_to_write(store, is_patient=True) as warehouse:
         warehouse.recover(nullcontext())
         warehouse.ingest([dump], manifest=MANIFEST)
         assert len(warehouse.stored_dumps().manifests(["0" * 64])) == 0
@@ -137,7 +137,7 @@ def test_an_open_store_recovers_by_a_rebuild(store: Path, dump: Path) -> None:
 
 def test_a_service_that_ends_leaves_the_rebuild_to_the_next_writer(store: Path, dump: Path) -> None:
     spoil_segment(store, "runs", "n_events")
-    warehouse = Warehouse.open(store, is_patient=True)
+    warehouse = Warehouse.open_to_write(store, is_patient=True)
     warehouse.recover(nullcontext())
     warehouse.ingest([dump], manifest=MANIFEST)
     with pytest.raises(FailedCheckpointError):
@@ -152,7 +152,7 @@ def test_a_service_that_ends_leaves_the_rebuild_to_the_next_writer(store: Path, 
 
 def test_a_service_that_ends_in_a_rebuild_begins_it_again(store: Path, dump: Path) -> None:
     spoil_segment(store, "runs", "n_events")
-    warehouse = Warehouse.open(store, is_patient=True)
+    warehouse = Warehouse.open_to_write(store, is_patient=True)
     warehouse.recover(nullcontext())
     warehouse.ingest([dump], manifest=MANIFEST)
     with pytest.raises(FailedCheckpointError):
@@ -302,7 +302,7 @@ def test_a_block_that_a_full_disk_tore_is_mended_by_the_next_writer(
 
 @pytest.mark.parametrize("is_marked", [True, False])
 def test_an_open_store_with_a_torn_block_recovers(store: Path, is_marked: bool) -> None:
-    warehouse = Warehouse.open(store, is_patient=True)
+    warehouse = Warehouse.open_to_write(store, is_patient=True)
     warehouse.writing.close()  # as DuckDB refuses all statements
     tear(store)
     if is_marked:

@@ -104,8 +104,7 @@ def _load(store: Path) -> int:
     template = Template(repeat_runs(SMALL.read_bytes(), STEADY_REPEATS, first_run=WARM))
     events = 0
     with Warehouse.open(store, create=True) as warehouse:
-        assert warehouse._writer is not None
-        loader = Loader(warehouse._writer.connection)
+        loader = Loader(warehouse.writing)
         for dump in range(200):
             build, device = dump // 100, dump // 20 % 5
             content = decode_content([template.vary(dump, scale=1 + build)])

@@ -197,7 +197,7 @@ def test_a_store_is_its_owners_unless_it_is_shared(
     try:
         if os.geteuid() and not folder & 0o200:
             pytest.skip("a umask that shuts out the owner stops everyone but root")
-        Warehouse.open(tmp_path / "store", is_shared=is_shared, create=True).close()
+        Warehouse.open_to_write(tmp_path / "store", is_shared=is_shared, create=True).close()
     finally:
         os.umask(before)
     assert mode(tmp_path / "store") == folder
