@@ -137,8 +137,11 @@ ROOMS = {
     },
     "cli.main": {"app"},
     "sql": set(),
-    "tracehouse.client": set(),
-    "tracehouse": {"client"},
+    "tracehouse.answers": set(),
+    "tracehouse.questions": {"answers"},
+    "tracehouse.local": {"answers"},
+    "tracehouse.client": {"answers"},
+    "tracehouse": {"answers", "client", "local", "questions"},
 }  # fmt: skip
 # What single rooms may import besides.
 OTHERS = {

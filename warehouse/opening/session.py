@@ -138,6 +138,17 @@ class Session:
             if self._write is None:
                 self._require_open()
 
+    def describe(self) -> str:
+        """What is open, in a few words."""
+        if self._is_closed:
+            return "closed"
+        if self._opened is None:
+            return "not open at the moment"
+        if self.writer is not None:
+            return "open for writing"
+        snapshot = self._opened.snapshot
+        return f"open for reading, {snapshot.describe()}" if snapshot else "open for reading"
+
     def interrupt(self) -> None:
         """Stop the running statements, from another thread."""
         if opened := self._opened:

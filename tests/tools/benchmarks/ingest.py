@@ -46,7 +46,7 @@ def _ingest(folder: Path, template: Template, count: int, kind: str) -> Figures:
             Warehouse.open_to_write(path, create=True).close()
             costs[is_kept].append(measure(partial(_fill, path, source, archive=is_kept)))
     with Warehouse.open(kept[0], read_only=True) as warehouse:
-        events = warehouse.sql("SELECT count(*) FROM events").column(0)[0].as_py()
+        events = warehouse.sql("SELECT count(*) FROM events").table.column(0)[0].as_py()
     wall, cpu = least(costs[True])
     _, cpu_bare = least(costs[False])
     _, cpu_rebuild = least([measure(partial(rebuild_store, store)) for store in kept[:2]])

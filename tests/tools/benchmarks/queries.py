@@ -128,7 +128,7 @@ def _load_delegated(store: Path) -> int:
             named |= {"backend": "xnnpack", "tags": {"size": 1 + number}}
             warehouse.ingest([folder], manifest=named, archive=False)
         text = "SELECT count(*) FROM named_events WHERE backend = 'xnnpack'"
-        events: int = warehouse.sql(text).column(0)[0].as_py()
+        events: int = warehouse.sql(text).table.column(0)[0].as_py()
     with duckdb.connect(str(store / "warehouse.duckdb")) as connection:
         connection.execute(_ALLOCATIONS)
     return events

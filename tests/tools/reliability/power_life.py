@@ -190,7 +190,7 @@ def check(store: Path, known: Marks) -> tuple[str, str]:
 def _are_amended(store: Path, known: Marks) -> Iterator[bool]:
     """For each dump, whether its manifest is as the marks demand."""
     with Warehouse.open(store, read_only=True) as warehouse:
-        rows = warehouse.sql("SELECT sha256, manifest FROM dumps").to_pylist()
+        rows = warehouse.sql("SELECT sha256, manifest FROM dumps").table.to_pylist()
     for row in rows:
         words = known[row["sha256"]]
         is_amended = CORRECTION.partition("=")[2] in str(row["manifest"])
