@@ -71,6 +71,22 @@ class AskedStore:
             settings = self._settings()
             return report_text(store, settings, head, base=base, branch=branch, form="markdown")
 
+    def explain(self, group: str, *, head: str | None = None) -> str:
+        """The explanation of an alert in Markdown.
+
+        QueryError is raised if the report of the build has no such alert.
+        """
+        from tracehouse.queries.explain.explanation import explain_group
+        from tracehouse.queries.explain.forms import render
+        from tracehouse.queries.report.stored_nights import read_night
+
+        with self._opened() as store:
+            if isinstance(store, RemoteStore):
+                given = {"group": group, "head": head}
+                return store.document("/v1/explain", "markdown", given)
+            night = read_night(store, self._settings(), head)
+            return render(explain_group(store, night.report, group), "markdown")
+
     def _settings(self) -> Settings:
         return read_settings(self.config)
 
