@@ -88,10 +88,21 @@ def write_answer(name: str, table: pa.Table, options: OutputOptions, *, plot: st
         options.write(trends(table, HISTORIES[name]))
 
 
+def draw_comparison(table: pa.Table, plot: str, *, base: str, head: str) -> None:
+    """Draw the changes of two builds into a file; raises OutputError if that fails."""
+    from tracehouse.queries.comparison import comparison_picture, describe_pair
+
+    found = describe_pair(table.to_pylist(), base=base, head=head)
+    _write_picture(comparison_picture(found), Path(plot))
+
+
 def _draw(name: str, table: pa.Table, path: Path) -> None:
     from tracehouse.queries.plots.figure import query_figure
 
-    drawn = query_figure(name, table)
+    _write_picture(query_figure(name, table), path)
+
+
+def _write_picture(drawn: str, path: Path) -> None:
     content = drawn.encode()
     if _is_picture(path.name):
         from tracehouse.queries.plots.picture import picture_of

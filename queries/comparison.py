@@ -1,140 +1,186 @@
-"""A comparison of two builds for people: in words, and as a table of changes."""
+"""A comparison of two builds for people: a sentence, one count, and changes in all their forms."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-
-import pyarrow as pa
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+from typing import NamedTuple
 
 from tracehouse.queries.report.calls import is_unexplained_call
-from tracehouse.queries.report.figures import (
-    count_text,
-    delta_text,
-    duration_text,
-    interval_text,
-    operator_text,
-    place_text,
+from tracehouse.queries.report.change import Change, ChangeTable, change_of_row, kind_of_verdict
+from tracehouse.queries.report.change_html import comparison_page
+from tracehouse.queries.report.change_picture import change_picture
+from tracehouse.queries.report.change_text import (
+    MAX_WIDTH,
+    Line,
+    Span,
+    ascii_text,
+    folded_lines,
+    plain_lines,
+    terminal_lines,
 )
+from tracehouse.queries.report.comparable import note_clocks
+from tracehouse.queries.report.figures import build_text, count_text
+from tracehouse.queries.report.markdown import changes_markdown, plain
 from tracehouse.queries.report.parts import Row
-from tracehouse.queries.report.tally import tally_operators
+from tracehouse.queries.report.sentences import pair_sentence
+from tracehouse.queries.report.tally import OperatorTally, Tally, shared_operators, tally_operators
 from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 
-_CHANGES = {verdict: verdict.words for verdict in SeriesVerdict if verdict.is_change}
-_EXPLAINED = SeriesVerdict.EXPLAINED_BY_RUN_SHIFT
-_MOST_NAMED = 3
-_TABLE = pa.schema(
-    [
-        (name, pa.string())
-        for name in (
-            *("operator", "change", "verdict", "base", "head", "level", "model", "backend"),
-            *("device", "pool", "interval", "may_be"),
-        )
-    ]
-)
+_LEVELS = {"method": "method", "delegate_call": "delegate"}  # by kind
+_SUMS = ("operator_type", "module", "pool")  # levels of rows that others add up to
 
 
-def changed_rows(table: pa.Table) -> pa.Table:
-    """The rows of the query `comparison` whose verdict is a change, costliest first.
+class Comparison(NamedTuple):
+    """Two builds compared.
 
-    Cells are texts for people: changes in percent, durations with their unit. Columns without any
-    value are left out. The metadata has a `note` about how values were compared, and about changes
-    that the comparison may hide.
+    Attributes:
+        sentence: What changed.
+        lead: The builds, the device if there is one, and what was not compared.
+        tally: All operators that both builds have, by what is said of them.
+        runs: The changes of whole runs, and of delegate calls that no operator explains.
+        operators: Those of operators; as many as the tally counts.
+        sums: Those of operators' types, modules and pools.
+        notes: How values were compared, and what the comparison may hide.
     """
-    rows = table.to_pylist()
-    shown = [_cells(row) for row in _changed(rows)]
-    made = pa.Table.from_pylist(shown, _TABLE)
-    filled = [name for name in _TABLE.names if made[name].null_count < len(shown)]
-    return made.select(filled or _TABLE.names).replace_schema_metadata({"note": _note(rows)})
+
+    sentence: str
+    lead: str
+    tally: Tally
+    runs: ChangeTable
+    operators: ChangeTable
+    sums: ChangeTable
+    notes: list[str]
 
 
-def summary_lines(table: pa.Table, *, base: str, head: str) -> list[str]:
-    """The findings of the query `comparison`, in sentences: for all operators, then per model."""
-    rows = table.to_pylist()
-    operators = [row for row in rows if row["level"] == "operator"]
-    calls = [row for row in rows if is_unexplained_call(row)]
-    more = f"; {count_text(len(calls), 'delegate call')} changed alone" if calls else ""
-    lines = [f"{head} against {base}: {tally_operators(rows).text(base, head)}{more}"]
-    methods = _by_place(row for row in rows if row["level"] == "method")
-    found_by_place = _by_place(_changed([*operators, *calls]))
-    explained = (
-        place
-        for place, found in methods.items()
-        if place not in found_by_place and any(row["verdict"] == _EXPLAINED for row in found)
+def describe_pair(
+    rows: Sequence[Row], *, base: str, head: str, obstacle: str | None = None
+) -> Comparison:
+    """The comparison of two builds from the rows of the query `comparison`.
+
+    `obstacle` is why nothing can be compared, if so.
+    """
+    found = tally_operators(rows)
+    operators = [] if obstacle else shared_operators(rows)
+    sums = [row for row in rows if row["level"] in _SUMS and _is_change(row)]
+    runs = [row for row in rows if row["level"] == "method" and row["delta"] is not None]
+    runs += filter(is_unexplained_call, rows)
+    wrong_clock = note_clocks(rows, base=base)
+    sentence = pair_sentence(found, rows)
+    if wrong_clock:
+        sentence = f"{wrong_clock[0]}. {sentence}"
+    table = ChangeTable.of(map(_describe, operators))
+    lead = f"{build_text(head)} against {build_text(base)}"
+    return Comparison(
+        f"{obstacle}." if obstacle else sentence,
+        f"{lead} on {table.device}" if table.device else lead,
+        found.tally if operators else Tally("operator", []),
+        ChangeTable.of(map(_describe, runs)),
+        table,
+        ChangeTable.of(map(_describe, sums)),
+        [] if obstacle else [*_left_out(found, base, head), *_notes(rows)],
     )
-    for place, own in (found_by_place | {place: [] for place in explained}).items():
-        named = [f"{_operator(row)} {_change(row)}{_guess(row)}" for row in own[:_MOST_NAMED]]
-        others = [f"{len(own) - _MOST_NAMED:,} more"] * (len(own) > _MOST_NAMED)
-        operators_text = ", ".join([*named, *others]) or "no operator by itself"
-        parts = [operators_text, *map(_method_text, methods.get(place, ()))]
-        lines.append(f"  {place}: {'; '.join(parts)}")
+
+
+def comparison_lines(
+    found: Comparison, *, is_all: bool = False, width: int = MAX_WIDTH
+) -> list[Line]:
+    """The comparison on a terminal; `is_all` unfolds what did not change."""
+    width = min(width, MAX_WIDTH)
+    lines: list[Line] = [[Span(text, "bold")] for text in wrap(found.sentence, width)]
+    lines += [[Span(found.lead, "dim")]]
+    lines += [[Span(found.tally.text, "dim")]] if found.tally.total else []
+    for title, table in _tables(found):
+        own = terminal_lines(table, width=width)
+        own += folded_lines(table, width=width) if is_all else []
+        if own:
+            lines += [[], [Span(title, "bold")], *own]
+    if found.operators.folded and not is_all:
+        lines += [[], [Span(f"{found.operators.rest}; --all lists them", "dim")]]
     return lines
 
 
-def _changed(rows: Sequence[Row]) -> list[Row]:
-    """The rows that changed, costliest first; unknown costs come last."""
-    return sorted((row for row in rows if row["verdict"] in _CHANGES), key=_cheapness)
+def plain_comparison(found: Comparison, *, is_all: bool = False) -> list[str]:
+    """The comparison in ASCII, for pipes and files."""
+    lines = [ascii_text(found.sentence), ascii_text(found.lead)]
+    lines += [ascii_text(found.tally.text)] if found.tally.total else []
+    for title, table in _tables(found):
+        own = plain_lines(table, [*table.changes, *(table.folded if is_all else [])])
+        if own:
+            lines += ["", title, *own]
+    if found.operators.folded and not is_all:
+        lines += ["", f"{found.operators.rest}; --all lists them"]
+    return lines
 
 
-def _cheapness(row: Row) -> tuple[bool, float]:
-    cost = row["cost_ns"]
-    return cost is None, -abs(cost or 0.0)
+def comparison_markdown(found: Comparison) -> str:
+    """The comparison for a pull request or a chat."""
+    tables = "".join(
+        f"\n#### {title}\n\n{changes_markdown(table)}"
+        for title, table in _tables(found)
+        if table.changes
+    )
+    rest = "" if found.operators.changes or not found.operators.rest else found.operators.rest
+    said = [*([f"{rest}."] if rest else []), *found.notes]
+    notes = "".join(f"\n{plain(note)}\n" for note in said)
+    first = f"**{plain(found.sentence)}** {plain(found.tally.text)}. {plain(found.lead)}."
+    return f"{first}\n{tables}{notes}"
 
 
-def _cells(row: Row) -> dict[str, str | None]:
-    names = ("verdict", "level", "model", "backend", "device", "pool", "may_be")
-    return {
-        **{name: row[name] for name in names},
-        "operator": _operator(row),
-        "change": None if row["delta"] is None else delta_text(row["delta"]),
-        "base": None if row["base_ns"] is None else duration_text(row["base_ns"]),
-        "head": None if row["head_ns"] is None else duration_text(row["head_ns"]),
-        "interval": None
-        if row["delta_low"] is None
-        else interval_text(row["delta_low"], row["delta_high"]),
-    }
+def comparison_html(found: Comparison, *, base: str, head: str) -> str:
+    """The comparison as a page of its own."""
+    command = f"tracehouse compare {base} {head}"
+    return comparison_page(
+        heading=found.sentence,
+        lead=f"{found.lead}.",
+        tally=found.tally,
+        tables=_tables(found),
+        notes=found.notes,
+        command=command,
+    )
 
 
-def _operator(row: Row) -> str:
-    if row["level"] == "module":
-        return str(row["event_name"]) or "the program"
-    if row["level"] in ("method", "operator_type"):
-        return str(row["event_name"])
-    return operator_text(row["event_name"], row["delegate_id"], row["ordinal"], row["run"] or "")
+def comparison_picture(found: Comparison) -> str:
+    """The changes of operators as SVG, with their intervals, the dearest first."""
+    lead = f"{found.lead}, dearest first. The line is where the change lies (99 %)."
+    return change_picture(found.operators, found.sentence, lead)
 
 
-def _change(row: Row) -> str:
-    is_timed = row["verdict"] in ("regression", "improvement")
-    return delta_text(row["delta"]) if is_timed else _CHANGES[row["verdict"]]
+def picture_of_rows(rows: Sequence[Row]) -> str:
+    """The same for rows of `comparison` or `regression_deltas` whose builds are not known."""
+    levelled = [{"level": _LEVELS.get(row["kind"], "operator"), **row} for row in rows]
+    return comparison_picture(describe_pair(levelled, base="base", head="head"))
 
 
-def _guess(row: Row) -> str:
-    return f" (may be {row['may_be']})" if row["may_be"] else ""
+def _tables(found: Comparison) -> Iterator[tuple[str, ChangeTable]]:
+    yield "Runs", found.runs
+    yield "Operators", found.operators
+    yield "Types, modules and pools", found.sums
 
 
-def _method_text(row: Row) -> str:
-    if row["verdict"] in _CHANGES and None not in (row["base_ns"], row["head_ns"]):
-        times = f"{duration_text(row['base_ns'])} to {duration_text(row['head_ns'])}"
-        return f"{row['event_name']} {times}, {_change(row)}"
-    if row["verdict"] == _EXPLAINED:
-        moved = delta_text(row["state_delta"])
-        return f"all moved together, {moved}: the device, or the whole build; record them in turns"
-    change = interval_text(row["delta_low"], row["delta_high"])
-    bounds = "" if row["delta_low"] is None else f" ({change})"
-    return f"{row['event_name']} {SeriesVerdict(row['verdict']).words}{bounds}"
+def _describe(row: Row) -> Change:
+    change = change_of_row(row)
+    guess = row.get("may_be")
+    return change._replace(note=f"may be {guess}") if guess else change
 
 
-def _by_place(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        found[place_text(row["device"], row["model"], row["backend"])].append(row)
-    return found
+def _is_change(row: Row) -> bool:
+    return kind_of_verdict(SeriesVerdict(row["verdict"])).is_change
 
 
-def _note(rows: Sequence[Row]) -> str:
-    hidden = sorted({row["note"] for row in rows if row["note"]})
+def _left_out(found: OperatorTally, base: str, head: str) -> list[str]:
+    """The operators that are not counted, as only one build has their run."""
+    return [
+        f"not compared: {count_text(count, 'operator')} of runs that only {build_text(build)} has"
+        for count, build in ((found.only_base, base), (found.only_head, head))
+        if count
+    ]
+
+
+def _notes(rows: Sequence[Row]) -> list[str]:
+    hidden = sorted({row["note"] for row in rows if row.get("note")})
     references = sorted({row["reference"] for row in rows if row["reference"]})
     relative = [f"relative to the reference build {name}" for name in references]
     if any(row["frame"] == "residual" for row in rows):
         relative.append("recorded apart, so compared without the state of the device")
-    return "; ".join([*relative, *hidden])
+    return [*relative, *hidden]

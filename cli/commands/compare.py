@@ -11,7 +11,8 @@ from tracehouse.cli.exit_codes import fail
 from tracehouse.cli.options import LakeUri, StoreOptions, add_options, parameter_option
 from tracehouse.cli.output.compared_builds import write_comparison
 from tracehouse.cli.output.render import Format
-from tracehouse.cli.output.streams import write_lines, write_note
+from tracehouse.cli.output.streams import write_note
+from tracehouse.cli.plots import Plot, check_plot, draw_comparison
 from tracehouse.cli.stores import open_to_query
 from tracehouse.warehouse.catalogue.parameters import bind_parameters
 from tracehouse.warehouse.catalogue.queries import find_query
@@ -23,23 +24,27 @@ def compare(
     base: Annotated[str, typer.Argument(metavar="BASE", help="Build to compare with.")],
     head: Annotated[str, typer.Argument(metavar="HEAD", help="Build to judge.")],
     *,
+    is_all: Annotated[bool, typer.Option("--all", help="List what did not change, too.")] = False,
+    plot: Plot = None,
     lake: LakeUri = None,
     options: StoreOptions,
     **params: str | list[str] | None,
 ) -> None:
     """Compare two builds: operators, their types, modules, delegates, methods and pools.
 
-    A table says in words what changed, shows what the change of each method consists of, lists the
-    changes, the costliest first, and counts all other comparisons. The other formats have every
-    row, with the columns that 'tracehouse query comparison --help' explains. If a reference build
-    was recorded in the sessions of both builds, times are relative to it. Builds without a device,
-    model and backend in common are not comparable: the command says so, and exits 1.
+    A table says in a sentence what changed, lists the changes with their 99 % intervals, the
+    dearest first, counts all operators once, and shows what the change of each run consists of.
+    The other formats have every row, with the columns that 'tracehouse query comparison --help'
+    explains; --plot draws the changes. If a reference build was recorded in the sessions of both
+    builds, times are relative to it. Builds that no device recorded both are not comparable: the
+    command says so, and exits 1.
     """
     chosen = {name: value for name, value in params.items() if value not in (None, [])}
     given = {"base": base, "head": head, **chosen}
     from tracehouse.queries.report.build_order import note_order
     from tracehouse.queries.report.comparable import COLUMNS, find_obstacle, note_clocks
 
+    check_plot("comparison", plot)
     with as_usage_errors():  # before a store is opened
         bind_parameters(_QUERY, given)
     with open_to_query(options.store, wait=options.wait, lake=lake) as warehouse:
@@ -47,12 +52,21 @@ def compare(
         doubt = note_order(warehouse, base=base, head=head)
         rows = table.select(COLUMNS).to_pylist()
         obstacle = find_obstacle(warehouse, rows, base=base, head=head)
-        if obstacle and options.format is Format.TABLE:
-            write_lines([f"{head} against {base}: {obstacle}"])
+        if plot is not None:
+            draw_comparison(table, plot, base=base, head=head)
         else:
-            write_comparison(warehouse, table, options, base=base, head=head)
-    for note in (doubt, *note_clocks(rows, base=base)):
-        if note:
+            write_comparison(
+                warehouse,
+                table,
+                options,
+                base=base,
+                head=head,
+                obstacle=obstacle,
+                is_all=is_all,
+            )
+    clocks = note_clocks(rows, base=base)
+    for note in (doubt, *(clocks[1:] if options.format is Format.TABLE else clocks)):
+        if note:  # the sentence says the first one
             write_note(f"note: {note}")
     if obstacle:
         fail()

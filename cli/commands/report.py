@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -83,6 +84,9 @@ def report(
 ) -> None:
     """Report changes up to a build (--nightly), or between two builds (--base and --head).
 
+    A terminal shows the verdict, the alerts and the next command. Pipes get Markdown, and files the
+    form that their suffix names.
+
     Raises:
         BadParameter: Neither or both kinds of report are requested.
         Exit: With status 3, 4 or 5, if --fail-on-regression is given; see `STATUS_OF_VERDICT`.
@@ -97,11 +101,15 @@ def report(
             bind_parameters(find_query("comparison"), {"base": base, "head": head})
     suffix = output.suffix.lower() if output else ""
     with _report(store, wait, lake, config, builds) as (made, text_of):
+        is_read = form is None and output is None and sys.stdout.isatty()
         with elapsed_line(_DOING):  # a service makes the report only now
             chosen = form or SUFFIXES.get(suffix, "markdown")
-            text = text_of(chosen)
+            text = text_of("json" if is_read else chosen)
         with standard_output_to(output):
-            write_text(text)
+            if is_read:
+                _write_for_people(text)
+            else:
+                write_text(text)
         if output is not None:  # else the user reads the report itself
             for note in made.notes:
                 write_note(f"note: {note}")
@@ -115,6 +123,17 @@ def report(
             post_payload(text_of("slack"), slack)
         if is_failing and made.verdict in STATUS_OF_VERDICT:
             raise typer.Exit(STATUS_OF_VERDICT[made.verdict])
+
+
+def _write_for_people(text: str) -> None:
+    """Print a report in JSON as people read it on a terminal."""
+    from rich.console import Console
+
+    from tracehouse.cli.output.compared_builds import write_styled
+    from tracehouse.queries.report.content import Report
+    from tracehouse.queries.report.terminal import report_lines
+
+    write_styled(report_lines(Report.model_validate_json(text), width=Console().width))
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from tracehouse.warehouse.errors import QueryError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+COMPARISONS = ("comparison", "regression_deltas")  # drawn by their verdicts
 VALUES = (
     "delta", "p50_ns", "self_ns", "median_ns", "duration_ns", "value_ns", "total_ns",
 )  # fmt: skip
@@ -54,6 +55,10 @@ def query_figure(name: str, table: pa.Table) -> str:
         raise QueryError(f"{name}: nothing to draw, as no row has a value in {value}")
     if name in HISTORIES:
         return _history(name, rows, series_columns(table))
+    if name in COMPARISONS:
+        from tracehouse.queries.comparison import picture_of_rows
+
+        return picture_of_rows(rows)
     parts, height = _bars(rows, value)
     head = label(_MARGIN, 20, f"{name}: {value}", "start")
     drawn = svg.SVG(

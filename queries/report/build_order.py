@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from tracehouse.queries.report.figures import build_text
 from tracehouse.queries.report.parts import Row
 from tracehouse.warehouse.queryable import Queryable
 
@@ -34,8 +35,8 @@ def note_order(store: Queryable, *, base: str, head: str) -> str | None:
     if not is_swapped:
         return None
     return (
-        f"by its {by} the head {head} is older than the base {base}: 'slower' here means that "
-        f"{base} is faster; if that is not intended, swap them"
+        f"{build_text(head)} is older than {build_text(base)} by its {by}, so 'slower' means that "
+        f"{build_text(base)} is faster: swap the builds if that is not intended"
     )
 
 

@@ -8,11 +8,17 @@ from collections.abc import Iterable
 from statistics import median
 from typing import Any
 
-from tracehouse.queries.report.figures import and_more, name_text
+from tracehouse.queries.report.figures import and_more, build_text, name_text
 from tracehouse.queries.report.parts import Row
 from tracehouse.warehouse.queryable import Queryable
 
 _PLACES = ("device", "model", "backend", "clock")
+_OBSTACLES = {  # what the builds do not have in common
+    "device": "No device recorded both builds",
+    "model": "No device recorded both builds with one model",
+    "backend": "No model was recorded on one backend in both builds",
+    "clock": "The clocks of the builds cannot be converted into each other",
+}
 _FACTORS = (1e3, 1e6, 1e-3, 1e-6)  # between the units of clocks
 # Columns of the query `comparison` that are read here.
 COLUMNS = ("level", "device", "base_count", "head_count", "base_ns", "head_ns", "state_delta")
@@ -34,8 +40,9 @@ def find_obstacle(store: Queryable, rows: Iterable[Row], *, base: str, head: str
         names = _PLACES[:count]
         if not {_key(row, names) for row in was} & {_key(row, names) for row in now}:
             what = _PLACES[count - 1]
-            told = (f"{side} {_list(own, what)}" for side, own in (("base", was), ("head", now)))
-            return f"not comparable by {what}: {', '.join(told)}"
+            named = ((build_text(base), was), (build_text(head), now))
+            told = " and ".join(f"{build} {_list(own, what)}" for build, own in named)
+            return f"{_OBSTACLES[what]}: {told}"
     return None
 
 

@@ -7,6 +7,7 @@ of lists is reproducible.
 from __future__ import annotations
 
 from datetime import date
+from statistics import median
 from typing import Literal
 
 from pydantic import Field
@@ -79,12 +80,31 @@ class Member(Part):
     )
     head_values: list[float]
     history: list[BuildPoint] = Field(description="Builds up to the head, oldest first.")
+    speeds: tuple[int, int, int, int] | None = Field(
+        default=None,
+        description="Where processes run it at two speeds: dumps of the base at the slower one, "
+        "dumps of the base, and both of the head; times are of one speed.",
+    )
     may_be: str | None = Field(
         default=None,
         description="For a delegate call that changed although no operator inside shows it: the "
         "longest operators that could hide half of the change; otherwise null.",
     )
     rule: str = Field(description="The rule and the numbers behind the verdict.")
+
+    @property
+    def base(self) -> float | None:
+        """Its value in the base, in its unit."""
+        return self._level(self.base_ns, self.base_values)
+
+    @property
+    def head(self) -> float | None:
+        """Its value in the head, in its unit."""
+        return self._level(self.head_ns, self.head_values)
+
+    def _level(self, level_ns: float | None, values: list[float]) -> float | None:
+        is_other = level_ns is None and self.unit not in ("ns", "ticks")
+        return median(values) if is_other and values else level_ns
 
     @property
     def place(self) -> tuple[str | None, ...]:
@@ -284,6 +304,14 @@ class RefusedFile(Part):
     detail: str
 
 
+class TallyRow(Part):
+    """How many operators are of a kind."""
+
+    kind: str = Field(description="Class of the page's sheet: slower, new, unchanged, ...")
+    word: str = Field(description="What is said of them: 'slower', 'too fast to judge', ...")
+    size: int
+
+
 class Report(Part):
     """A report; see the attributes."""
 
@@ -299,7 +327,11 @@ class Report(Part):
         description="Address that compares two commits, {base} and {head}; from tracehouse.toml."
     )
     verdict: Verdict
-    summary: str = Field(description="The verdict in a sentence.")
+    summary: str = Field(description="The first line: what got slower, in a sentence or more.")
+    tally: list[TallyRow] = Field(
+        description="Operators of the head by what is said of them; the sizes add up to "
+        "coverage.series_count."
+    )
     notes: list[str] = Field(description="Notes to read first; shown in every form.")
     point_notes: list[Note] = Field(
         description="Notes that people wrote on points of the groups' series; in nightly reports."
@@ -319,7 +351,10 @@ class Report(Part):
     reference_drift: list[ReferenceDrift] = Field(description="Of devices with reference builds.")
     quality: Quality
     refused: list[RefusedFile]
-    verdict_counts: dict[str, int] = Field(description="Series by verdict.")
+    verdict_counts: dict[str, int] = Field(
+        description="Operators of the head by verdict; of two builds, methods and delegate calls "
+        "as well."
+    )
     rules: dict[str, str | int | float | bool | None] = Field(
         description="The thresholds of the report."
     )

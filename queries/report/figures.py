@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracehouse.queries.printable import printable, shorten
 
@@ -15,8 +16,16 @@ MAX_NAME = 120
 MAX_TEXT = 1000
 _MOST = 1e12  # larger values are shown as powers of ten; no clock measures as much
 _MOST_PERCENT = 1_000  # of a change; larger ones are shown as factors
+_HASH = 9  # digits of a commit
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _EXACT = 2**53  # whole numbers up to here are exact
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
+_PREFIX = re.compile(r"^(native_call_|aten::|et_vk\.)")
+_DTYPES = re.compile(r" ?\([^()]*\)")  # such as (NHWC, F32)
+_OVERLOAD = re.compile(r"\.(?:(\w+?)_)?(?:out|default)$")
+_NUMBER = re.compile(r" ?#(\d+)$")
+_CALL = "DELEGATE_CALL"
+_METHOD = "Method::"
 
 
 def name_text(text: str | None, most: int = MAX_NAME) -> str:
@@ -26,6 +35,15 @@ def name_text(text: str | None, most: int = MAX_NAME) -> str:
     'a\\x1bb'
     """
     return NONE if text is None else shorten(printable(shorten(text, most)), most)
+
+
+def build_text(build: str) -> str:
+    """A build; a hash of 40 digits or more is cut to nine.
+
+    >>> build_text("660154b848ac4d0cef4c0e1b19af52d80aaaaaaa"), build_text("sim-007")
+    ('660154b84', 'sim-007')
+    """
+    return build[:_HASH] if _COMMIT.fullmatch(build) else name_text(build)
 
 
 def duration_text(value_ns: float | None) -> str:
@@ -60,6 +78,51 @@ def times_text(base_ns: float | None, head_ns: float | None) -> str:
     base, head = duration_text(base_ns), duration_text(head_ns)
     number, _, unit = base.rpartition(" ")
     return f"{number if unit and head.endswith(f' {unit}') else base} → {head}"
+
+
+def level_texts(base: float | None, head: float | None, unit: str) -> tuple[str, str, str]:
+    """A value before and after a change, to four digits, and the unit that both have.
+
+    >>> level_texts(2_878_000, 2_996_000, "ns"), level_texts(900, 1_100, "ns")
+    (('2.878', '2.996', 'ms'), ('0.900', '1.100', 'µs'))
+    >>> level_texts(1_048_576, 1_310_720, "bytes"), level_texts(None, 80.0, "ns")
+    (('1,048,576', '1,310,720', 'bytes'), ('–', '80', 'ns'))
+    """
+    known = [abs(value) for value in (base, head) if value is not None]
+    if unit == "share":
+        return _share_level(base), _share_level(head), "%"
+    if unit != "ns" or not known:
+        shown = [NONE if value is None else exact_text(value) for value in (base, head)]
+        return shown[0], shown[1], "" if unit == "count" or not known else unit
+    scale, name = duration_unit(max(known))
+    texts = []
+    for value in (base, head):
+        is_small = value is not None and 0 < abs(value) < scale / 100
+        texts.append(duration_text(value) if is_small else _level_in(value, scale))
+    return texts[0], texts[1], name
+
+
+def _share_level(value: float | None) -> str:
+    return NONE if value is None else f"{100 * value:.3g}"
+
+
+def _level_in(value: float | None, scale: float) -> str:
+    if value is None:
+        return NONE
+    size = abs(value) / scale
+    return f"{_sign(value)}{f'{size:.4g}' if scale == 1 else _digits(size)}"
+
+
+def scaled_text(value: float | None, scale: float) -> str:
+    """A difference in a unit, to a tenth and with its sign, so that a column can be added up.
+
+    >>> scaled_text(277_400, 1e3), scaled_text(-40, 1e3), scaled_text(None, 1e3)
+    ('+277.4', '0.0', '–')
+    """
+    if value is None:
+        return NONE
+    shown = f"{abs(value) / scale:,.1f}"
+    return shown if not float(shown.replace(",", "")) else f"{'−' if value < 0 else '+'}{shown}"
 
 
 def cost_text(value_ns: float | None) -> str:
@@ -188,15 +251,65 @@ def member_place(member: Member) -> str:
     return place_text(member.device, member.model, member.backend, member.pool)
 
 
-def operator_text(event_name: str, delegate_id: str | None, ordinal: int, run: str = "") -> str:
-    """An operator of a model: name, delegate id and number.
+class OperatorName(NamedTuple):
+    """A name for people.
 
-    A name that equals the delegate id is shown once. Runs are named if a model has several.
+    Attributes:
+        name: The operator, without what numbers it.
+        number: `#2`, or empty.
+        run: The run, if the model has several; else empty.
+        full: The name in JSON and CSV, with delegate id and ordinal.
+    """
 
-    >>> operator_text("convolution.out", None, 2, "Execute"), operator_text("conv", "conv", 1)
+    name: str
+    number: str = ""
+    run: str = ""
+    full: str = ""
+
+    def __str__(self) -> str:
+        """The name and what tells it from others."""
+        where = f"in {self.run}" if self.run else ""
+        return " ".join(filter(None, (self.name, self.number, where)))
+
+
+def short_name(
+    event_name: str, delegate_id: str | None, ordinal: int, run: str = "", level: str = "operator"
+) -> OperatorName:
+    """The name of a row or series; `level` is that of the query `comparison`.
+
+    >>> str(short_name("native_call_convolution.out", None, 2, "Execute"))
+    'convolution #2'
+    >>> str(short_name("native_call_add.Scalar_out", None, 1, "Execute #2"))
+    'add.Scalar #1 in Execute #2'
+    >>> str(short_name("", "Convolution (NHWC, F32) IGEMM #3", 1)), str(short_name("conv", "7", 2))
+    ('Convolution IGEMM #3', 'conv #7.2')
+    >>> str(short_name("Method::execute", None, 1, "Execute")), str(short_name("power", None, 0))
+    ('Execute', 'power')
+    """
+    full = full_name(event_name, delegate_id, ordinal, run)
+    if level == "module":
+        return OperatorName(name_text(event_name) or "the program", full=full)
+    if level == "operator_type":
+        return OperatorName(_plain(event_name), full=full)
+    if event_name.startswith(_METHOD):
+        return OperatorName(name_text(run or event_name), full=full)
+    run = name_text(run) if " " in run else ""
+    if ordinal == 0:  # a measure
+        return OperatorName(name_text(event_name), "", run, full)
+    if delegate_id is None:
+        name = "delegate call" if event_name == _CALL else _plain(event_name)
+        return OperatorName(name, f"#{ordinal}", run, full)
+    name, number = _name_delegated(event_name, delegate_id)
+    if not number:
+        return OperatorName(name, f"#{ordinal}", run, full)
+    return OperatorName(name, f"#{number}{f'.{ordinal}' if ordinal > 1 else ''}", run, full)
+
+
+def full_name(event_name: str, delegate_id: str | None, ordinal: int, run: str = "") -> str:
+    """The whole name: event, delegate id and ordinal.
+
+    >>> full_name("convolution.out", None, 2, "Execute"), full_name("conv", "conv", 1)
     ('convolution.out #2', '[conv] #1')
-    >>> operator_text("conv", None, 1, "Execute #2")
-    'conv #1 in Execute #2'
     """
     name = None if event_name == delegate_id else name_text(event_name)
     place = None if delegate_id is None else f"[{name_text(delegate_id)}]"
@@ -205,16 +318,59 @@ def operator_text(event_name: str, delegate_id: str | None, ordinal: int, run: s
     return " ".join(part for part in (name, place, number, where) if part)
 
 
+def _name_delegated(event_name: str, delegate_id: str) -> tuple[str, str]:
+    """The name of an operator inside a delegate, and its number there, if it has one."""
+    if delegate_id.isdecimal():
+        return _plain(event_name) or "delegate", delegate_id
+    found = _NUMBER.search(delegate_id)
+    if found:
+        return _plain(delegate_id[: found.start()]), found[1]
+    if event_name in ("", delegate_id):
+        return _plain(delegate_id), ""
+    return f"{_plain(event_name)} [{name_text(delegate_id)}]", ""
+
+
+def _plain(name: str) -> str:
+    """A name without the prefix, overload and data types that tell nothing to people.
+
+    >>> _plain("native_call_addmm.out"), _plain("Max Pooling (NHWC, F32)"), _plain("x.Tensor_out")
+    ('addmm', 'Max Pooling', 'x.Tensor')
+    """
+    own = _PREFIX.sub("", name)
+    own = _OVERLOAD.sub(lambda found: f".{found[1]}" if found[1] else "", own)
+    return name_text(_DTYPES.sub("", own) or own or name)
+
+
+def shorten_name(operator: OperatorName, most: int) -> str:
+    """A name of at most so many letters, cut before its number.
+
+    >>> shorten_name(short_name("native_call_max_pool2d.out", None, 1), 10)
+    'max_po… #1'
+    """
+    whole = str(operator)
+    tail = whole.removeprefix(operator.name)
+    room = most - len(tail)
+    return whole if len(whole) <= most or room < 2 else f"{shorten(operator.name, room)}{tail}"
+
+
+def operator_text(event_name: str, delegate_id: str | None, ordinal: int, run: str = "") -> str:
+    """The one name of an operator that every surface shows; see `short_name`."""
+    return str(short_name(event_name, delegate_id, ordinal, run))
+
+
 def is_measure(member: Member) -> bool:
     """Whether a member is a measure, such as load_time, not an operator."""
     return member.ordinal == 0
 
 
+def member_name(member: Member) -> OperatorName:
+    """The name of a member, in its parts."""
+    return short_name(member.event_name, member.delegate_id, member.ordinal, member.run)
+
+
 def member_operator(member: Member) -> str:
     """The operator or measure of a member."""
-    if is_measure(member):
-        return name_text(member.event_name)
-    return operator_text(member.event_name, member.delegate_id, member.ordinal, member.run)
+    return str(member_name(member))
 
 
 def _sign(value: float) -> str:

@@ -148,8 +148,8 @@ class _PartView:
         self._lately = before[number[before] >= number[-1] - night.rules.base_builds]
 
     def count_verdicts(self) -> Counter[str]:
-        """Numbers of operators by the night's verdict."""
-        counts = Counter(self._night.replay.night.status[self._is_operator].tolist())
+        """Numbers of the head's operators by the night's verdict."""
+        counts = Counter(self._night.replay.night.status[self.is_there].tolist())
         names = {status: status.name.lower() for status in Status} | {Status.HIT: "suspect"}
         return Counter({names[Status(status)]: count for status, count in counts.items()})
 

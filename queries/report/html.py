@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tracehouse.queries.report import figures, outline, plots
+from tracehouse.queries.report import change_html, figures, outline, plots
+from tracehouse.queries.report.change import (
+    Change,
+    ChangeTable,
+    IntervalScale,
+    change_of_group,
+    change_of_member,
+)
+from tracehouse.queries.report.figures import MAX_TEXT, name_text
 from tracehouse.queries.report.headline import order_rows
 from tracehouse.queries.report.outline import (
     Section,
@@ -21,16 +29,17 @@ from tracehouse.queries.report.outline import (
     facts,
     is_card,
     notes_on,
+    operators_text,
+    place_title,
     sections,
-    sort_groups,
-    verdict_text,
 )
-from tracehouse.queries.report.plots import drift_plot, interval_ends
-from tracehouse.queries.report.sensitivity_summary import SensitivitySummary
+from tracehouse.queries.report.plots import drift_plot
+from tracehouse.queries.report.sentences import lead_text, split_summary
 from tracehouse.queries.report.tables import changes, evidence, list_sums
+from tracehouse.queries.report.tally import Tally
 
 if TYPE_CHECKING:
-    from tracehouse.queries.report.content import Group, Member, Report
+    from tracehouse.queries.report.content import Group, Report
     from tracehouse.queries.report.notes import Note
     from tracehouse.queries.report.tables import Listing
 
@@ -39,7 +48,7 @@ SUMS = 6  # methods of a group, of which the first is not folded
 SHOWN = 5  # members in a group's table
 FOLDED = 19  # further members, which readers can unfold
 OPENED = 2  # sections whose groups may be unfolded
-MAX_OPEN = 12  # groups unfolded from the start
+MAX_OPEN = 3  # groups unfolded from the start
 MAX_DRIFTS = 40  # devices whose reference is plotted
 MAX_ROWS = 1000  # of any other table
 PAGE_ROWS = 50  # of them in a part of a table; readers unfold the other parts
@@ -49,12 +58,15 @@ class GroupView(NamedTuple):
     """A group in the page; its first rows are shown, and readers can unfold the others."""
 
     group: Group
+    change: Change
+    title: str
+    operators: str
+    scale: IntervalScale
     facts: list[tuple[str, str]]
     commits_url: str
-    rows: list[Member]
+    rows: ChangeTable
+    left_out: int
     sums: list[Listing]
-    ends: tuple[float, float]
-    is_card: bool
     is_open: bool
     notes: list[Note]
 
@@ -71,10 +83,13 @@ def body_parts(report: Report) -> dict[str, object]:
     explanations; a page without a service has neither.
     """
     changed, grounds = changes(report), evidence(report)
+    heading, more = split_summary(name_text(report.summary, MAX_TEXT))
     return {
         "report": report,
-        "verdict": verdict_text(report),
-        "tiles": _tiles(report),
+        "heading": heading,
+        "more": more,
+        "lead": lead_text(report),
+        "tally": Tally("operator", report.tally),
         "parts": list(_views(report)),
         "tables": [
             ("changes", "Other changes", [table for table in changed if table.rows]),
@@ -104,6 +119,7 @@ def page_environment(*packages: str) -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(
+        change_html=change_html,
         figures=figures,
         plots=plots,
         outline=outline,
@@ -121,31 +137,6 @@ def _shown(value: object) -> object:
     return figures.name_text(str(value), figures.MAX_TEXT) if is_foreign else value
 
 
-def _tiles(report: Report) -> list[tuple[str, str, str]]:
-    """The figures at the top: kind, number and label."""
-    parts, coverage = sort_groups(report.groups), report.coverage
-    counts = [
-        ("bad", len(parts.failures), "regression"),
-        ("warn", len(parts.environment), "with another environment"),
-        ("warn", len(parts.suspects), "suspect"),
-        ("good", len(parts.improvements), "improvement"),
-        ("", coverage.judged_count, f"of {coverage.series_count:,} series judged"),
-        (
-            "warn",
-            SensitivitySummary.of(report.sensitivity).blind,
-            f"of {figures.count_text(coverage.model_count, 'model')} blind",
-        ),
-        ("", coverage.device_count, "device"),
-        ("", coverage.model_count, "model"),
-        ("", coverage.dump_count, "dump"),
-        ("warn", len(coverage.missing), "without data"),
-    ]
-    return [
-        (kind if count else "", f"{count:,}", what if " " in what or count == 1 else f"{what}s")
-        for kind, count, what in counts
-    ]
-
-
 def _views(report: Report) -> Iterator[tuple[Section, list[GroupView]]]:
     """The sections with their groups; the first groups with a cost are unfolded."""
     room = MAX_OPEN
@@ -154,16 +145,21 @@ def _views(report: Report) -> Iterator[tuple[Section, list[GroupView]]]:
         for group in section.groups:
             is_open = number < OPENED and is_card(group) and room > 0
             room -= is_open
-            rows = order_rows(group.members, group.explains)[: SHOWN + FOLDED]
+            members = order_rows(group.members, group.explains)
+            changes_ = [change_of_member(each, group) for each in members[: SHOWN + FOLDED]]
+            change = change_of_group(group)
             views.append(
                 GroupView(
                     group,
+                    change,
+                    place_title(group),
+                    operators_text(group),
+                    ChangeTable.of([change]).scale,
                     facts(group, report),
                     commits_url(group, report),
-                    rows,
+                    ChangeTable.of(changes_),
+                    len(members) - len(changes_),
                     list_sums(group.breakdowns[:SUMS]),
-                    interval_ends(rows),
-                    is_card(group),
                     is_open,
                     notes_on(group, report),
                 )

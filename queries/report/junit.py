@@ -12,14 +12,9 @@ from xml.etree import ElementTree
 
 from tracehouse.queries.report import figures
 from tracehouse.queries.report.headline import order_rows
-from tracehouse.queries.report.outline import (
-    build_lines,
-    facts,
-    line_text,
-    sort_groups,
-    verdict_text,
-)
+from tracehouse.queries.report.outline import facts, line_text, sort_groups, verdict_text
 from tracehouse.queries.report.sensitivity_summary import sensitivity_text
+from tracehouse.queries.report.sentences import lead_text
 from tracehouse.queries.report.xml_file import xml_file
 
 if TYPE_CHECKING:
@@ -32,9 +27,9 @@ _OUTCOMES = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 def junit_text(report: Report) -> str:
     """The XML: suites of groups, of measured models, of budgets and of refused dumps.
 
-    Confirmed regressions and broken budgets are failures, and refused dumps are errors. Suspects
-    and regressions with another environment are skipped, and so are models on devices without data
-    of the head (a failure if expected) or on which the report is blind.
+    Confirmed regressions and broken budgets are failures, and refused dumps are errors. New
+    regressions and those with another environment are skipped, and so are models on devices
+    without data of the head (a failure if expected) or in which too large a change could hide.
     """
     suites = [
         _suite("groups", [_verdict(report), *_groups(report)], report.head),
@@ -62,7 +57,7 @@ def _suite(name: str, cases: list[ElementTree.Element], head: str) -> ElementTre
 
 def _verdict(report: Report) -> ElementTree.Element:
     tag = "system-out" if report.verdict.is_seen else "skipped"
-    lines = report.summary, *report.notes, ", ".join(build_lines(report))
+    lines = *report.notes, lead_text(report)
     return _case("report", "verdict", tag, verdict_text(report), *lines)
 
 

@@ -18,8 +18,8 @@ from tracehouse.queries.report.figures import count_text, delta_text, measure_te
 
 # Lines have the classes c0, c1, ...: the colour of each on a light and on a dark page.
 COLOURS = (
-    ("#1d56b8", "#8ab6ff"), ("#b3261e", "#ff8b80"), ("#136c4a", "#5fd0a0"), ("#8a5300", "#f0b660"),
-    ("#7a3aa8", "#cf9cf2"), ("#0f6b78", "#63c8d8"), ("#a12769", "#f492c2"), ("#566173", "#9ba8bb"),
+    ("#3446b4", "#a6b3ff"), ("#0b7285", "#5cc8da"), ("#94580a", "#e5ac5b"), ("#8a3d9e", "#d79be6"),
+    ("#566b1e", "#b3cb6f"), ("#5d6878", "#a3aebe"), ("#a12769", "#f492c2"), ("#2f6b8f", "#8cc4e6"),
 )  # fmt: skip
 _LEFT, _TOP, _RIGHT, _BOTTOM = 64, 24, 16, 24
 _NAME = 22  # characters of a name below the axis

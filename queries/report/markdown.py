@@ -5,22 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from tracehouse.queries.report import figures
+from tracehouse.queries.report.change import ChangeTable, Kind, change_of_member
 from tracehouse.queries.report.headline import order_rows
 from tracehouse.queries.report.outline import (
     Section,
+    commits_url,
     facts,
     is_card,
     line_text,
     sections,
-    verdict_text,
 )
+from tracehouse.queries.report.sentences import lead_text, split_summary
 from tracehouse.queries.report.tables import Listing, changes, evidence, list_sums
+from tracehouse.queries.report.tally import Tally
 
 if TYPE_CHECKING:
     from tracehouse.queries.report.breakdown import Breakdown
-    from tracehouse.queries.report.content import Group, Member, Report
+    from tracehouse.queries.report.content import Group, Report
 
 MAX_BYTES = 60_000  # GitHub allows 65,536 characters
 MAX_ROWS = 20  # of a table
@@ -45,6 +49,7 @@ _CALLS = r"[@#]|[!$&](?=\d)|[%~](?=[\w\"])|://|www\.|GH-(?=\d)"
 _LIVE_MARKS = re.compile(  # _ only where a word ends
     rf"(?i)(?P<call>{_CALLS})|[!-/:-@\[-^`{{-~]|(?<![^\W_])_|_(?![^\W_])"
 )
+_URL_SAFE = ":/?#@&=+%.~-"  # of an address, so that nothing else ends it
 _HARMLESS = frozenset(" .,:;()%+/='-")
 
 
@@ -93,36 +98,21 @@ def _quote(found: re.Match[str]) -> str:
 
 
 def _blocks(report: Report) -> Iterator[str]:
-    yield f"## {report.verdict.light} {plain(verdict_text(report))}\n\n"
-    yield f"> [!{_ALERTS[report.verdict.light]}]\n> {plain(report.summary)}\n"
-    for note in report.notes:
-        yield f">\n> {plain(note)}\n"
-    yield "\n"
-    base = _build(report.base[0], report) if report.base else "none"
-    more = figures.and_more(base, len(report.base))
-    day = f", recorded {report.recorded_on}" if report.recorded_on else ""
-    yield f"Head {_build(report.head, report)}{day}, base {more}. {_counts(report)}\n"
+    heading, more = split_summary(report.summary)
+    yield f"## {report.verdict.light} {plain(heading)}\n\n"
+    said = [text for text in (more, *report.notes) if text]
+    if said:
+        yield f"> [!{_ALERTS[report.verdict.light]}]\n"
+        yield ">\n".join(f"> {plain(text)}\n" for text in said)
+        yield "\n"
+    tally = Tally("operator", report.tally)
+    counts = f" {plain(tally.text)}." if tally.total else ""
+    yield f"{plain(lead_text(report))}{counts}\n"
     for number, section in enumerate(sections(report)):
         yield from _groups(section, report, detailed=_DETAILED if number < _OPENED else 0)
     for table in (*changes(report), *evidence(report)):
         if table.rows:
             yield _folded(table)
-
-
-def _build(name: str, report: Report) -> str:
-    commit = report.commits.get(name)
-    known = f" ({code(figures.name_text(commit))})" if commit else ""
-    return f"{code(figures.name_text(name))}{known}"
-
-
-def _counts(report: Report) -> str:
-    coverage = report.coverage
-    return (
-        f"{coverage.judged_count:,} of {coverage.series_count:,} series judged on "
-        f"{figures.count_text(coverage.device_count, 'device')}, "
-        f"{figures.count_text(coverage.model_count, 'model')}, "
-        f"{figures.count_text(coverage.dump_count, 'dump')}."
-    )
 
 
 def _groups(section: Section, report: Report, *, detailed: int) -> Iterator[str]:
@@ -143,17 +133,25 @@ def _line(group: Group) -> str:
 
 
 def _details(group: Group, report: Report) -> str:
-    said = " · ".join(f"{plain(label)}: {plain(text)}" for label, text in facts(group, report))
-    columns = ("Series", "Operator", "Base", "Head", "Change", "99 % interval", "Cost per run")
+    url = commits_url(group, report)
+    said = " · ".join(
+        f"{plain(label)}: {_linked(plain(text), url if label == 'Commits' else '')}"
+        for label, text in facts(group, report)
+    )
     members = order_rows(group.members, group.explains)
-    rows = [_member(member) for member in members[:_MEMBERS]]
-    more = len(members) - len(rows)
-    rest = f"\n{more:,} more series.\n" if more else ""
+    shown = [change_of_member(member, group) for member in members[:_MEMBERS]]
+    more = len(members) - len(shown)
+    rest = f"\n{more:,} more changes.\n" if more else ""
     commands = "".join(f"- {code(command)}\n" for command in group.commands)
     folded = f"\n<details><summary>Reproduce</summary>\n\n{commands}\n</details>\n"
     sums = sums_text(group.breakdowns[:_SUMS])
-    table = table_text(columns, range(2, 7), rows)
+    table = changes_markdown(ChangeTable.of(shown))
     return f"{said}\n\n{table}{rest}{sums}{folded if commands else ''}"
+
+
+def _linked(text: str, url: str) -> str:
+    """A text that leads to an address of the settings."""
+    return f"[{text}]({quote(url, safe=_URL_SAFE)})" if url else text
 
 
 def sums_text(breakdowns: Sequence[Breakdown]) -> str:
@@ -161,16 +159,40 @@ def sums_text(breakdowns: Sequence[Breakdown]) -> str:
     return "".join(map(_folded, list_sums(breakdowns)))
 
 
-def _member(member: Member) -> tuple[str, ...]:
-    return (
-        plain(figures.member_place(member)),
-        code(figures.member_operator(member)),
-        figures.base_text(member),
-        figures.head_text(member),
-        figures.delta_text(member.delta),
-        figures.interval_text(member.delta_low, member.delta_high),
-        figures.cost_text(member.cost_ns),
-    )
+def changes_markdown(table: ChangeTable) -> str:
+    """The changes of a table as Markdown, and what is folded in a line; speeds are footnotes."""
+    rows: list[tuple[str, ...]] = []
+    notes: list[str] = []
+    for change in table.changes[:MAX_ROWS]:
+        base, head, unit = change.levels
+        foot = ""
+        if change.speeds is not None:
+            foot = f" <sup>{len(notes) + 1}</sup>"
+            notes.append(f"<sup>{len(notes) + 1}</sup> {change.speeds.sentence}")
+        is_loud = change.kind in (Kind.SLOWER, Kind.NEW)
+        between = "" if change.low is None else change.between
+        cost = "" if change.cost_ns is None else f"{table.cost(change)} {table.cost_unit}"
+        rows.append(
+            (
+                f"{change.kind.mark} {change.word}",
+                f"{_strong(code(str(change.operator)), is_loud)}{foot}",
+                plain(table.where(change)),
+                f"{base} → {head} {unit}".rstrip(),
+                _strong(change.percent, is_loud),
+                between,
+                _strong(cost, is_loud and bool(cost)),
+            )
+        )
+    more = len(table.changes) - len(rows)
+    columns = ("", "Operator", "Model", "Base → head", "Change", "Between", "Cost per run")
+    shown = table_text(columns, (3, 4, 6), rows) if rows else ""
+    tail = [f"{more:,} more changes."] if more > 0 else []
+    tail += [*notes, *([f"{table.rest}."] if table.rest else [])]
+    return f"{shown}{''.join(f'{chr(10)}{line}{chr(10)}' for line in tail)}"
+
+
+def _strong(text: str, is_loud: bool) -> str:
+    return f"**{text}**" if is_loud else text
 
 
 def _folded(table: Listing) -> str:

@@ -55,8 +55,25 @@ def _describe(
         base_values=np.exp(base).tolist(),
         head_values=np.exp(head).tolist(),
         history=_history(night, series, is_time=is_time),
+        speeds=_speeds(night, change, len(base), since, figures, row),
         rule=_rule(night, change, len(base), since, is_centred=bool(figures.is_centred[row])),
     )
+
+
+def _speeds(
+    night: HeadNight,
+    change: LevelChange,
+    base_count: int,
+    since: Ints,
+    figures: SampleComparison,
+    row: int,
+) -> tuple[int, int, int, int] | None:
+    """Dumps at the slower of two speeds and all, in the base and since; None with one speed."""
+    if math.isnan(figures.split[row]):
+        return None
+    head_count = int(night.cells.dump_count[change.series, since].sum())
+    base_slow, head_slow = figures.base_slow[row], figures.head_slow[row]
+    return round(base_slow * base_count), base_count, round(head_slow * head_count), head_count
 
 
 def list_methods(night: HeadNight) -> dict[tuple[int, str], int]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 from tracehouse.queries.report.alerts import list_alerts, order_alerts
-from tracehouse.queries.report.budgets import broken_text, judge_budgets, list_broken
+from tracehouse.queries.report.budgets import judge_budgets, list_broken
 from tracehouse.queries.report.calls import is_refilled_call, name_hidden_operators
-from tracehouse.queries.report.content import Coverage, Missing, Report, RunShift, Sensitivity
+from tracehouse.queries.report.content import Coverage, Missing, Report
 from tracehouse.queries.report.environment import Environments, Family
 from tracehouse.queries.report.exact_alerts import judge_measures, list_exact_alerts, without_exact
 from tracehouse.queries.report.facts import (
@@ -23,10 +22,10 @@ from tracehouse.queries.report.facts import (
 from tracehouse.queries.report.members import changed_environment
 from tracehouse.queries.report.night import HeadNight, judge_head
 from tracehouse.queries.report.night_breakdowns import NightBreakdowns
-from tracehouse.queries.report.outline import Outline, count_expected, find_verdict, sort_groups
-from tracehouse.queries.report.sensitivity_summary import SensitivitySummary, join_first
+from tracehouse.queries.report.outline import find_verdict, sort_groups
+from tracehouse.queries.report.sentences import nightly_sentence
 from tracehouse.queries.report.settings import Settings
-from tracehouse.queries.report.verdicts import Verdict
+from tracehouse.queries.report.tally import tally_night
 from tracehouse.warehouse.queryable import Streamable
 from tracehouse.warehouse.regressions.judging import Judge
 
@@ -71,7 +70,7 @@ def nightly_report(
     budgets, unfit = judge_budgets(night, exact.history)
     quality = facts.quality.model_copy(update={"warnings": [*unfit, *facts.quality.warnings]})
     verdict = find_verdict(parts, sensitivity, missing, budgets)
-    return Report(
+    report = Report(
         kind="nightly",
         head=night.head,
         base=base,
@@ -79,8 +78,8 @@ def nightly_report(
         commits=named_commits(commits, [night.head, *base], groups),
         repo_url=settings.report.repo_url,
         verdict=verdict,
-        summary=f"{night.head}: "
-        f"{_summary(verdict, parts, coverage, shifts, sensitivity)}{broken_text(budgets)}",
+        summary="",
+        tally=tally_night(found.verdict_counts, groups, night.head),
         notes=[
             *list_broken(budgets),
             *list_notes(missing, facts.reference_drift, found.relative_devices),
@@ -96,6 +95,7 @@ def nightly_report(
         verdict_counts=dict(sorted(counts.items())),
         rules={**night.rules._asdict(), "min_change": settings.nightly.min_change},
     )
+    return report.model_copy(update={"summary": nightly_sentence(report)})
 
 
 def _coverage(night: HeadNight, missing: list[Missing]) -> Coverage:
@@ -114,36 +114,3 @@ def _coverage(night: HeadNight, missing: list[Missing]) -> Coverage:
             if row.missing is not None
         ],
     )
-
-
-def _summary(
-    verdict: Verdict,
-    parts: Outline,
-    coverage: Coverage,
-    shifts: Sequence[RunShift],
-    sensitivity: Sequence[Sensitivity],
-) -> str:
-    """The verdict in a sentence, with the numbers of the title and the tiles."""
-    seen, absent = SensitivitySummary.of(sensitivity), count_expected(coverage.missing)
-    counts = {
-        "confirmed": len(parts.failures),
-        "confirmed with another environment": len(parts.environment),
-        "suspected": len(parts.suspects),
-    }
-    found = [f"{count} {word}" for word, count in counts.items() if count]
-    noun = "regression" if sum(counts.values()) == 1 else "regressions"
-    what = f"{' and '.join(found)} {noun}" if found else "no regressions"
-    if verdict == Verdict.NOT_ENOUGH_DATA:
-        what = join_first("not enough data", coverage.too_few)
-    moved = sum(shift.is_notable for shift in shifts)
-    clauses = [
-        what,
-        *([f"other changes to look at: {len(parts.small)}"] if parts.small else []),
-        f"improvements: {len(parts.improvements)}",
-        f"series judged: {coverage.judged_count:,} of {coverage.series_count:,}",
-        *([f"moved as a whole: {moved}"] if moved else []),
-        *([f"explained by such shifts: {seen.explained:,}"] if seen.explained else []),
-        *([f"expected, but not recorded: {absent}"] if absent else []),
-        *([f"blind on {seen.share(seen.blind)}, {seen.limits}"] if seen.blind else []),
-    ]
-    return ", ".join(clauses)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from tracehouse.queries.report.figures import (
+    MAX_TEXT,
     and_more,
+    build_text,
     cost_text,
     count_text,
     is_measure,
+    member_operator,
     name_text,
+    place_text,
     share_text,
 )
 from tracehouse.queries.report.notes import choose_notes
-from tracehouse.queries.report.sensitivity_summary import SensitivitySummary, join_first
 from tracehouse.queries.report.verdicts import State, Verdict
 
 if TYPE_CHECKING:
@@ -47,16 +49,20 @@ class Section(NamedTuple):
 
     title: str
     groups: list[Group]
-    empty: str
+    note: str
 
 
 def sections(report: Report) -> list[Section]:
     """The alerts of a report by next step."""
     parts = sort_groups(report.groups)
     return [
-        Section("Act now", parts.failures, "No regression is confirmed."),
-        Section("Look", [*parts.environment, *parts.suspects, *parts.small], ""),
-        Section("Ignore", [*parts.improvements, *parts.settled], ""),
+        Section("Act on these", parts.failures, "dearest first"),
+        Section(
+            "Look at these",
+            [*parts.environment, *parts.suspects, *parts.small],
+            "new, or not of the code alone",
+        ),
+        Section("Also known", [*parts.improvements, *parts.settled], "nothing to do now"),
     ]
 
 
@@ -103,7 +109,7 @@ def find_verdict(
         Verdict.INCOMPLETE: any(row.is_expected for row in missing),
         Verdict.SUSPECTS: parts.suspects or parts.small,
         Verdict.BLIND: any(row.is_blind for row in judged),
-        Verdict.KNOWN: judged and _list_known(parts),
+        Verdict.KNOWN: judged and list_known(parts.settled),
         Verdict.CLEAR: judged,
         Verdict.NOT_ENOUGH_DATA: True,
     }
@@ -111,72 +117,15 @@ def find_verdict(
 
 
 def verdict_text(report: Report) -> str:
-    """The verdict in a few words, with the number of groups."""
-    parts, seen = sort_groups(report.groups), SensitivitySummary.of(report.sensitivity)
-    known, absent = _known_text(parts), count_expected(report.coverage.missing)
-    broken = sum(row.is_broken for row in report.budgets)
-    texts = {
-        Verdict.REGRESSIONS: _count(parts.failures, "regression"),
-        Verdict.OVER_BUDGET: f"{count_text(broken, 'budget')} broken",
-        Verdict.OTHER_ENVIRONMENT: f"{_count(parts.environment, 'regression')}, "
-        "with another environment",
-        Verdict.INCOMPLETE: f"Incomplete: {count_text(absent, 'expected recording')} missing",
-        Verdict.SUSPECTS: _suspects_text(parts),
-        Verdict.BLIND: f"Blind on {seen.share(seen.blind)}: {seen.limits}{known and f'. {known}'}",
-        Verdict.KNOWN: f"Nothing new. {known}",
-        Verdict.CLEAR: f"Nothing got slower{seen.reach}",
-        Verdict.NOT_ENOUGH_DATA: join_first("Not enough data", report.coverage.too_few),
-    }
-    return texts[report.verdict]
+    """The first line of a report: a sentence that says what got slower."""
+    return name_text(report.summary, MAX_TEXT)
 
 
-def _suspects_text(parts: Outline) -> str:
-    """The number of suspects, and that of other changes to look at."""
-    counts = ((parts.suspects, "suspect"), (parts.small, "change to look at"))
-    texts = [_count(groups, noun) for groups, noun in counts if groups]
-    return f"{' and '.join(texts)}, nothing {'else ' if parts.small else ''}confirmed"
-
-
-def _list_known(parts: Outline) -> list[Group]:
+def list_known(groups: Sequence[Group]) -> list[Group]:
     """Regressions that are still there, and that somebody has decided about."""
     return [
-        group
-        for group in parts.settled
-        if group.direction == "regression" and group.state != State.FIXED
+        group for group in groups if group.direction == "regression" and group.state != State.FIXED
     ]
-
-
-def _known_text(parts: Outline) -> str:
-    """How many regressions are acknowledged, and how many accepted."""
-    counts = Counter(group.state for group in _list_known(parts))
-    texts = [
-        f"{count_text(count, 'regression')} {'is' if count == 1 else 'are'} {state.label}"
-        for state in State
-        if (count := counts[state])
-    ]
-    return " and ".join(texts)
-
-
-def build_lines(report: Report) -> list[str]:
-    """The builds of a report, with source revisions and the day of recording."""
-
-    def named(build: str) -> str:
-        commit = report.commits.get(build)
-        return f"{name_text(build)} ({name_text(commit)})" if commit else name_text(build)
-
-    base = and_more(named(report.base[0]), len(report.base)) if report.base else "none"
-    lines = [f"Head {named(report.head)}", f"base {base}"]
-    return [*lines, f"recorded {report.recorded_on}"] if report.recorded_on else lines
-
-
-def count_expected(missing: Sequence[Missing]) -> int:
-    """The number of missing recordings that tracehouse.toml expects every night."""
-    return sum(row.is_expected for row in missing)
-
-
-def _count(groups: Sequence[Group], noun: str) -> str:
-    """The number of alerts, and of their operators as in `tracehouse compare`."""
-    return f"{count_text(len(groups), noun)} of {_members([m for g in groups for m in g.members])}"
 
 
 def _members(members: Sequence[Member]) -> str:
@@ -186,10 +135,39 @@ def _members(members: Sequence[Member]) -> str:
     return " and ".join(texts or [count_text(0, "operator")])
 
 
+def standing_text(group: Group) -> str:
+    """How sure an alert is: 'confirmed by 2 builds'."""
+    if group.state == State.NEW:
+        return "not confirmed yet"
+    builds = [point.build for point in group.members[0].history if point.dump_count]
+    since = builds[builds.index(group.first_bad) :] if group.first_bad in builds else []
+    is_confirmed = group.state == State.CONFIRMED and len(since) > 1
+    return f"confirmed by {count_text(len(since), 'build')}" if is_confirmed else ""
+
+
+def place_title(group: Group) -> str:
+    """Where an alert is: 'conv on pixel8 and 2 more devices'."""
+    first, line = group.members[0], group.headline
+    model = and_more(name_text(first.model), line.model_count, "model")
+    device = place_text(first.device, "", None, first.pool)
+    return f"{model} on {and_more(device, line.device_count, 'device')}"
+
+
+def operators_text(group: Group) -> str:
+    """The operators of an alert, the dearest first, and the backend."""
+    names = list(dict.fromkeys(map(member_operator, group.members)))
+    shown = ", ".join(names[:_MOST_EDITS])
+    more = f" and {len(names) - _MOST_EDITS:,} more" if len(names) > _MOST_EDITS else ""
+    backend = group.members[0].backend
+    return f"{shown}{more}{f' · {name_text(backend)}' if backend else ''}"
+
+
 def range_text(group: Group) -> str:
     """The builds between which a group's cause lies."""
-    since = f"since {group.first_bad}"
-    return f"{since}, last good {group.last_good}" if group.last_good is not None else since
+    since = f"since {build_text(group.first_bad)}"
+    if group.last_good is None:
+        return since
+    return f"{since}, last good {build_text(group.last_good)}"
 
 
 def tone_of(group: Group) -> Tone:
@@ -223,7 +201,7 @@ def facts(group: Group, report: Report) -> list[tuple[str, str]]:
         ("Owner", group.owner),
         ("Next step", next_step(group, report)),
         ("Decided because", group.reason),
-        ("Fixed in", group.fixed_in),
+        ("Fixed in", group.fixed_in and build_text(group.fixed_in)),
         *(
             (f"Note on {name_text(note.build)}", note.signed_text)
             for note in notes_on(group, report)
@@ -284,7 +262,7 @@ def _commits(group: Group, report: Report) -> tuple[str, str] | None:
 
 def _commits_text(group: Group, report: Report) -> str | None:
     commits = _commits(group, report)
-    return None if commits is None else "..".join(map(name_text, commits))
+    return None if commits is None else "..".join(map(build_text, commits))
 
 
 def _breadth(group: Group) -> str:

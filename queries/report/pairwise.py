@@ -42,7 +42,7 @@ from tracehouse.queries.report.pair_coverage import (
     place_of_row,
 )
 from tracehouse.queries.report.parts import Row
-from tracehouse.queries.report.sensitivity_summary import SensitivitySummary
+from tracehouse.queries.report.sentences import pair_sentence
 from tracehouse.queries.report.settings import Settings
 from tracehouse.queries.report.tally import tally_operators
 from tracehouse.queries.report.verdicts import State
@@ -103,7 +103,6 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
     tally = tally_operators(own)
     counts = Counter(row["verdict"] for row in own) + Counter(muted)
     dumps = store.sql(_DUMPS, {"base": base, "head": head}).to_pylist()
-    seen = SensitivitySummary.of(sensitivity)
     missing = add_expected(store, missing_data(dumps, base), settings, head)
     order = note_order(store, base=base, head=head)
     notes = [
@@ -111,7 +110,6 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
         *list_notes(missing, facts.reference_drift, relative),
     ]
     obstacle = find_obstacle(store, own, base=base, head=head)
-    blind = f", blind on {seen.share(seen.blind)}, {seen.limits}" if seen.blind else ""
     return Report(
         kind="compare",
         head=head,
@@ -120,7 +118,8 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
         commits=named_commits(read_commits(store), [base, head], groups),
         repo_url=settings.report.repo_url,
         verdict=find_verdict(sort_groups(groups), sensitivity, missing),
-        summary=f"{head} against {base}: {tally.text(base, head)}{blind}",
+        summary=f"{obstacle}." if obstacle else pair_sentence(tally, own),
+        tally=list(tally.tally.parts),
         notes=[order, *notes] if order else notes,
         point_notes=[],
         groups=groups,
@@ -288,6 +287,9 @@ def _member(row: Row, *, base: str, head: str) -> Member:
         ]
         if is_time
         else [],
+        speeds=None
+        if row["base_slow"] is None
+        else (row["base_slow"], row["base_count"], row["head_slow"], row["head_count"]),
         rule="; ".join(parts),
     )
 

@@ -12,13 +12,7 @@ import svg
 from tracehouse.queries.report.axis import Axis, AxisKind, axis_of
 from tracehouse.queries.report.content import Member, ReferenceDrift
 from tracehouse.queries.report.drawing import Scale, label, picture, title
-from tracehouse.queries.report.figures import (
-    count_text,
-    delta_text,
-    interval_text,
-    member_operator,
-    value_text,
-)
+from tracehouse.queries.report.figures import count_text, member_operator, value_text
 from tracehouse.queries.report.line_chart import Line, LineChart, Mark, line_chart
 from tracehouse.queries.report.notes import Note, choose_notes
 
@@ -78,30 +72,6 @@ def drift_plot(drift: ReferenceDrift) -> str:
 
 def _course(chart: LineChart) -> str:
     return line_chart(chart, width=_WIDTH, height=140, class_="history")
-
-
-def interval_ends(members: Sequence[Member]) -> tuple[float, float]:
-    """The scale for the changes of members."""
-    ends = [0.0]
-    for member in members:
-        ends += (x for x in (member.delta, member.delta_low, member.delta_high) if x is not None)
-    return min(ends), max(ends)
-
-
-def interval_plot(member: Member, low: float, high: float) -> str:
-    """The change of a member and its interval, on a scale from low to high with a line at zero."""
-    scale = Scale(low, high, 4, 92)
-    delta = member.delta or 0.0
-    left = scale(delta if member.delta_low is None else member.delta_low)
-    right = scale(delta if member.delta_high is None else member.delta_high)
-    parts: list[svg.Element] = [
-        svg.Line(x1=scale(0), x2=scale(0), y1=0, y2=14, class_=["zero"]),
-        svg.Line(x1=left, x2=right, y1=7, y2=7, class_=["range"]),
-        svg.Circle(cx=scale(delta), cy=7, r=3, class_=["point"]),
-    ]
-    interval = interval_text(member.delta_low, member.delta_high)
-    text = f"{delta_text(member.delta)}, interval {interval}"
-    return picture(parts, width=96, height=14, text=text, class_="interval")
 
 
 def _described(member: Member) -> str:

@@ -14,16 +14,10 @@ from urllib.parse import urlsplit
 
 from tracehouse.queries.printable import json_text, printable
 from tracehouse.queries.report import figures
-from tracehouse.queries.report.outline import (
-    build_lines,
-    facts,
-    is_card,
-    line_text,
-    sections,
-    sort_groups,
-    verdict_text,
-)
+from tracehouse.queries.report.outline import facts, is_card, line_text, sections, verdict_text
 from tracehouse.queries.report.sensitivity_summary import sensitivity_text
+from tracehouse.queries.report.sentences import lead_text, split_summary
+from tracehouse.queries.report.tally import Tally
 from tracehouse.warehouse.errors import QueryError
 
 if TYPE_CHECKING:
@@ -84,11 +78,9 @@ def _answer(error: urllib.error.HTTPError) -> str:
 
 
 def _blocks(report: Report) -> Iterator[_Block]:
-    kind = "nightly" if report.kind == "nightly" else "comparison"
-    verdict = f"{verdict_text(report)}: {kind} of {report.head}"
-    yield {"type": "header", "text": _plain(verdict, MAX_HEADER)}
-    yield _section(report.summary)
-    yield _context(" · ".join(build_lines(report)))
+    first, rest = split_summary(report.summary)
+    yield {"type": "header", "text": _plain(first, MAX_HEADER)}
+    yield _section(f"{rest} {lead_text(report)}".strip())
     for note in report.notes[:_NOTES]:
         yield _section(note)
     shown = _open_groups(report)
@@ -100,9 +92,9 @@ def _blocks(report: Report) -> Iterator[_Block]:
     blind = [row for row in report.sensitivity if row.is_blind]
     if blind:
         lines = (f"{row.where}: {sensitivity_text(row)}" for row in blind[:_GROUPS])
-        yield _section("\n".join(["Blind on:", *lines]))
+        yield _section("\n".join(["Changes could hide here:", *lines]))
     if len(shown) > _GROUPS:
-        yield _section(f"{len(shown) - _GROUPS:,} more groups are in the report.")
+        yield _section(f"{len(shown) - _GROUPS:,} more alerts are in the report.")
     yield _context(_counts(report))
 
 
@@ -113,27 +105,20 @@ def _open_groups(report: Report) -> list[tuple[str, Group]]:
 
 def _fallback(report: Report) -> str:
     """The message without blocks, in which Slack reads markup: hence & < > are escaped."""
-    lines = [f"{verdict_text(report)}: {report.head}", report.summary, *report.notes[:_NOTES]]
+    lines = [verdict_text(report), lead_text(report), *report.notes[:_NOTES]]
     lines += [f"{title}: {line_text(group)}" for title, group in _open_groups(report)[:_GROUPS]]
     text = "\n".join(figures.name_text(line, _TITLE) for line in lines)
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _counts(report: Report) -> str:
-    parts, coverage = sort_groups(report.groups), report.coverage
-    counts = [
-        (len(parts.failures), "regression"),
-        (len(parts.suspects), "suspect"),
-        (len(parts.improvements), "improvement"),
-        (coverage.device_count, "device"),
-        (coverage.model_count, "model"),
-        (coverage.dump_count, "dump"),
-        (len(report.refused), "refused dump"),
-    ]
-    texts = [figures.count_text(count, what) for count, what in counts]
-    if parts.environment:
-        texts.insert(1, f"{len(parts.environment):,} with another environment")
-    return " · ".join([*texts, f"{len(coverage.missing):,} without data"])
+    """The one count of the report, and what no verdict includes."""
+    texts = [Tally("operator", report.tally).text]
+    if report.refused:
+        texts.append(figures.count_text(len(report.refused), "refused file"))
+    if report.coverage.missing:
+        texts.append(f"{len(report.coverage.missing):,} models without data")
+    return " · ".join(texts)
 
 
 def _section(text: str) -> _Block:

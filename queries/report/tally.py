@@ -1,18 +1,64 @@
-"""Counts of the operators of two builds by verdict, which add up to all of them."""
+"""Counts of operators by what is said of them, which add up to all of them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from tracehouse.queries.report.figures import count_text, name_text
+from tracehouse.queries.report.change import Kind, kind_of, kind_of_verdict
+from tracehouse.queries.report.content import Group, Member, TallyRow
+from tracehouse.queries.report.figures import count_text
 from tracehouse.queries.report.parts import Row
+from tracehouse.warehouse.alignment.programs import DELEGATED, KERNEL
 from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 
 _METHOD = ("device", "model", "backend", "run")
 TALLIED = ("level", *_METHOD, "base_count", "head_count", "verdict")  # columns that count
+_GAP, _LEAST = 0.2, 0.4  # percent of a bar
+_Word = tuple[Kind, str]
+_SERIES = ("device", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
+_OPERATORS = (KERNEL, DELEGATED)  # kinds
+_FEW = (Kind.UNSURE, "too few dumps")
+_UNJUDGED = {  # what is said of operators by a verdict of the night
+    "below_resolution": (Kind.UNSURE, SeriesVerdict.BELOW_RESOLUTION.words),
+    "explained_by_run_shift": (Kind.UNSURE, SeriesVerdict.EXPLAINED_BY_RUN_SHIFT.words),
+    "needs_more_builds": _FEW,
+    "needs_more_dumps": _FEW,
+    "no_data": _FEW,
+}
 _OF_BOTH = ("new_op", "removed_op")  # verdicts that only methods of both builds have
+
+
+class Tally(NamedTuple):
+    """The one count of a page: parts that add up to all; what is zero is left out."""
+
+    noun: str
+    parts: Sequence[TallyRow]
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(part.size for part in self.parts)
+
+    @property
+    def text(self) -> str:
+        """The counts in words: '68 operators: 5 slower, 1 faster, 62 unchanged'."""
+        parts = ", ".join(f"{part.size:,} {part.word}" for part in self.parts)
+        return f"{count_text(self.total, self.noun)}{f': {parts}' if parts else ''}"
+
+    @property
+    def bar(self) -> str:
+        """The counts as a bar, in the tones of the sheet."""
+        start, pieces = 0.0, []
+        for part in self.parts:
+            share = 100 * part.size / max(self.total, 1)
+            width = max(share - _GAP, _LEAST)
+            pieces.append(
+                f'<rect class="{part.kind}" x="{start:.2f}%" width="{width:.2f}%" height="8"/>'
+            )
+            start += share
+        return f'<svg role="img" aria-label="{self.text}">{"".join(pieces)}</svg>'
 
 
 class OperatorTally(NamedTuple):
@@ -35,51 +81,98 @@ class OperatorTally(NamedTuple):
         """The number of operators of methods that both builds have."""
         return self.counts.total()
 
-    def text(self, base: str, head: str) -> str:
-        """The counts in words, methods and changes first."""
-        changes, others = (
+    @property
+    def tally(self) -> Tally:
+        """The counts in the order of the verdicts; they add up to `total`."""
+        return Tally(
+            "operator",
             [
-                f"{self.counts[verdict]:,} {verdict.words}"
+                TallyRow(
+                    kind=kind_of_verdict(verdict).value,
+                    word=verdict.words,
+                    size=self.counts[verdict],
+                )
                 for verdict in SeriesVerdict
-                if verdict.is_change == is_change and self.counts[verdict]
-            ]
-            for is_change in (True, False)
+                if self.counts[verdict]
+            ],
         )
-        found = f"{', '.join(changes)} of" if changes else "no change found in"
-        parts = [
-            f"{count_text(self.methods[verdict], 'method')} {verdict.words}"
-            for verdict in (SeriesVerdict.REGRESSION, SeriesVerdict.IMPROVEMENT)
-            if self.methods[verdict]
-        ]
-        parts.append(f"{found} {count_text(self.total, 'operator')}")
-        parts += [", ".join(others)] if others else []
-        for count, build in ((self.only_base, base), (self.only_head, head)):
-            if count:
-                parts.append(f"{count:,} more of methods that only {name_text(build)} has")
-        return "; ".join(parts)
+
+
+def tally_night(counts: Mapping[str, int], groups: Iterable[Group], head: str) -> list[TallyRow]:
+    """The operators of a head by what is said of them; `counts` are those by verdict of its night.
+
+    An operator in an alert counts there, in the first kind that applies; alerts that are fixed do
+    not count. All that is left is unchanged.
+    """
+    words = _words_of_members(groups, head)
+    sizes = Counter(words.values())
+    for verdict, (kind, word) in _UNJUDGED.items():
+        if counts.get(verdict):
+            sizes[kind, word] += counts[verdict]
+    left = sum(counts.values()) - sizes.total()
+    for (kind, word), size in list(sizes.items()):  # a member may be of a night that says nothing
+        if left < 0 and not kind.is_change:
+            taken = min(size, -left)
+            sizes[kind, word] -= taken
+            left += taken
+    if left > 0:
+        sizes[Kind.UNCHANGED, Kind.UNCHANGED.value] += left
+    order = list(Kind)
+    ranked = sorted(sizes.items(), key=lambda item: (order.index(item[0][0]), item[0][1]))
+    return [TallyRow(kind=kind.value, word=word, size=n) for (kind, word), n in ranked if n]
+
+
+def _words_of_members(groups: Iterable[Group], head: str) -> dict[tuple[object, ...], _Word]:
+    """What alerts say of each operator that the head has."""
+    found: dict[tuple[object, ...], _Word] = {}
+    order = list(Kind)
+    for group in groups:
+        kind, word = kind_of(group)
+        for member in group.members if kind != Kind.FIXED else ():
+            key = tuple(getattr(member, name) for name in _SERIES)
+            if _is_operator(member, head) and (
+                key not in found or order.index(kind) < order.index(found[key][0])
+            ):
+                found[key] = kind, "new, not confirmed yet" if kind == Kind.NEW else word
+    return found
+
+
+def _is_operator(member: Member, head: str) -> bool:
+    """Whether a member is an operator on a device that recorded the head."""
+    is_there = any(point.build == head and point.dump_count for point in member.history)
+    return member.kind in _OPERATORS and member.device is not None and is_there
 
 
 def tally_operators(rows: Iterable[Row]) -> OperatorTally:
     """The operators of rows of the query `comparison`, counted once, whatever their level says."""
-    rows = [row for row in rows if row["level"] in ("method", "delegate", "operator")]
+    rows = list(rows)
+    shared = shared_operators(rows)
+    counts = Counter(SeriesVerdict(row["verdict"]) for row in shared)
+    methods = Counter(SeriesVerdict(row["verdict"]) for row in rows if row["level"] == "method")
+    sides = _sides(rows)
+    others = [sides[_method_of(row)] for row in rows if row["level"] == "operator"]
+    only_base, only_head = (others.count(side) for side in ([True, False], [False, True]))
+    return OperatorTally(counts, methods, only_base, only_head)
+
+
+def shared_operators(rows: Iterable[Row]) -> list[Row]:
+    """The operators of methods that both builds have, or of neither: these are counted."""
+    rows = list(rows)
+    sides = _sides(rows)
+    own = [row for row in rows if row["level"] == "operator"]
+    return [row for row in own if len(set(sides[_method_of(row)])) == 1]
+
+
+def _sides(rows: Iterable[Row]) -> dict[tuple[object, ...], list[bool]]:
+    """Whether base and head have each method; without values, both have too few dumps."""
     sides: dict[tuple[object, ...], list[bool]] = {}
     for row in rows:
-        has = sides.setdefault(_method_of(row), [False, False])
-        is_of_both = row["verdict"] in _OF_BOTH
-        has[0] |= bool(row["base_count"]) or is_of_both
-        has[1] |= bool(row["head_count"]) or is_of_both
-    counts: Counter[SeriesVerdict] = Counter()
-    only: Counter[bool] = Counter()
-    for row in rows:
-        if row["level"] != "operator":
-            continue
-        has_base, has_head = sides[_method_of(row)]
-        if has_base == has_head:  # without values of either, both have too few dumps
-            counts[SeriesVerdict(row["verdict"])] += 1
-        else:
-            only[has_head] += 1
-    methods = Counter(SeriesVerdict(row["verdict"]) for row in rows if row["level"] == "method")
-    return OperatorTally(counts, methods, only[False], only[True])
+        if row["level"] in ("method", "delegate", "operator"):
+            has = sides.setdefault(_method_of(row), [False, False])
+            is_of_both = row["verdict"] in _OF_BOTH
+            has[0] |= bool(row["base_count"]) or is_of_both
+            has[1] |= bool(row["head_count"]) or is_of_both
+    return sides
 
 
 def _method_of(row: Row) -> tuple[object, ...]:

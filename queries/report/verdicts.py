@@ -73,8 +73,8 @@ class State(StrEnum):
     is_settled: bool
 
     CONFIRMED = "confirmed", "confirmed", "bad"
-    NEW = "new", "suspect", "warn"
-    ACKNOWLEDGED = "acknowledged", "acknowledged", "bad", True
+    NEW = "new", "new", "warn"
+    ACKNOWLEDGED = "acknowledged", "acknowledged", "soft", True
     ACCEPTED = "accepted", "accepted", "soft", True
     MUTED = "muted", "muted", "soft", True
     FIXED = "fixed", "fixed", "soft", True

@@ -44,5 +44,8 @@
 --   may_be          STRING  Of a delegate that changed though no operator in it shows
 --                           it, the three longest that could hide half of it; null
 --                           otherwise.
+--   base_slow       BIGINT  Dumps of the base at the slower of two speeds that processes
+--                           run it at; null if there is one speed.
+--   head_slow       BIGINT  Dumps of the head at it; times are of one speed.
 --   note            STRING  Other differences between the dumps than the build, such as
 --                           os_version or threads; otherwise null.

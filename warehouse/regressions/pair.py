@@ -142,6 +142,8 @@ def _tabulate(
         "head_count": pa.array(figures.head_count, pa.int64()),
         "instruction_id": pa.array(series.instruction, from_pandas=True).cast(pa.int32()),
         "dumps_needed": pa.array(judged.dumps_needed, from_pandas=True).cast(pa.int64()),
+        "base_slow": pa.array(figures.base_slow, from_pandas=True).cast(pa.int64()),
+        "head_slow": pa.array(figures.head_slow, from_pandas=True).cast(pa.int64()),
     }
     return pa.table(
         {

@@ -41,6 +41,8 @@ class PairFigures(NamedTuple):
         low: Lower end of its interval.
         high: Upper end.
         mode_p: p that both builds have the same share of slow processes; NaN without two modes.
+        base_slow: Dumps of the base at the slower of two speeds; NaN without two modes.
+        head_slow: Dumps of the head at it, likewise.
         is_paired: Whether differences in pairs of dumps are compared.
     """
 
@@ -56,6 +58,8 @@ class PairFigures(NamedTuple):
     low: Floats
     high: Floats
     mode_p: Floats
+    base_slow: Floats
+    head_slow: Floats
     is_paired: Mask
 
 
@@ -63,7 +67,7 @@ def compare_series(series: PairSeries, dumps: PairDumps) -> PairFigures:
     """Both builds of each series as two samples, or as pairs of dumps if there are enough."""
     count = len(series.floor)
     counts = (np.zeros(count, np.int64) for _ in range(2))
-    unknown = (np.full(count, np.nan) for _ in range(10))
+    unknown = (np.full(count, np.nan) for _ in range(12))
     figures = PairFigures._make([*counts, *unknown, np.zeros(count, bool)])
     known = ~np.isnan(series.values.value)
     values = series.values.take(known)
@@ -103,6 +107,8 @@ def _compare_samples(figures: PairFigures, values: PairValues, count: int) -> No
             getattr(figures, name)[own] = getattr(found, name)
         figures.least_p[own] = least_p(counts[0][own], counts[1][own])
         figures.mode_p[own] = np.where(np.isnan(found.split), np.nan, found.share_p)
+        figures.base_slow[own] = np.rint(found.base_slow * counts[0][own])
+        figures.head_slow[own] = np.rint(found.head_slow * counts[1][own])
 
 
 def _sides(values: PairValues) -> tuple[Mask, Mask]:
@@ -221,7 +227,7 @@ def pool_devices(series: PairSeries, figures: PairFigures) -> tuple[PairSeries, 
             combined.p,
             np.zeros(count),
             *combined[1:],
-            nothing,
+            *(nothing, nothing, nothing),
             np.bincount(number, figures.is_paired[own], count) == size,
         ]
     )

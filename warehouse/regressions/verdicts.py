@@ -24,12 +24,12 @@ class SeriesVerdict(StrEnum):
 
     REGRESSION = "regression", "slower"
     IMPROVEMENT = "improvement", "faster"
-    NEW_OP = "new_op", "new", "not in {base}", False
+    NEW_OP = "new_op", "added", "not in {base}", False
     REMOVED_OP = "removed_op", "removed", "in {base}, not in {head}", False
     MOVED = "moved", "moved elsewhere", "its time moved to other operators; the total is unchanged"
     MODE_MIX = (
         "mode_mix",
-        "slow in another share of the processes",
+        "at another speed",
         "the share of slow processes changed",
     )
     UNCHANGED = "unchanged", "unchanged"

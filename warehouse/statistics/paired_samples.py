@@ -41,6 +41,8 @@ class PairedComparison(NamedTuple):
         low: Lower end of its 99 % interval; NaN with fewer than 8 pairs.
         high: Upper end.
         mode_p: p that both builds have the same share of slow processes; NaN without two modes.
+        base_slow: Dumps of the base at the slower of two speeds; NaN without two modes.
+        head_slow: Dumps of the head at it, likewise.
     """
 
     p: Floats
@@ -51,6 +53,8 @@ class PairedComparison(NamedTuple):
     low: Floats
     high: Floats
     mode_p: Floats
+    base_slow: Floats
+    head_slow: Floats
 
 
 def compare_pairs(base: Floats, head: Floats) -> PairedComparison:
@@ -67,7 +71,8 @@ def compare_pairs(base: Floats, head: Floats) -> PairedComparison:
         modes = centre_modes(*sides)
         has_modes = ~np.isnan(modes.split)
         mode_p = np.where(has_modes, modes.share_p, np.nan)
-        parts[:, rows] = (*_compare(modes.head - modes.base), mode_p)
+        slow = (np.rint(share * n) for share in (modes.base_slow, modes.head_slow))
+        parts[:, rows] = (*_compare(modes.head - modes.base), mode_p, *slow)
     return PairedComparison(*parts)
 
 

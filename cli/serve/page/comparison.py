@@ -58,7 +58,7 @@ def comparison(request: PageRequest) -> dict[str, Any]:
     title = f"{name_text(head)} against {name_text(base)}"
     chosen = {name: values for name, values in request.filters.items() if name != "build"}
     tested = link("/v1/queries/comparison", base=base, head=head, **chosen, format="csv")
-    note = tally_operators(rows.select(TALLIED).to_pylist()).text(base, head)
+    note = tally_operators(rows.select(TALLIED).to_pylist()).tally.text
     pair = PairBreakdowns(request.store, table.to_pylist(), base=base, head=head)
     return {
         **parts,
