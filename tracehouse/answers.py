@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from tracehouse.queries.comparison import Comparison
     from tracehouse.queries.report.forms import Form
 
 MOST_ROWS = 50  # that a notebook shows
@@ -48,7 +49,9 @@ class Answer:
     ) -> None:
         """Keep the table of a query that was asked with these parameters."""
         self.table, self.name = table, name
-        self._params: Mapping[str, object] = params or {}
+        given = params or {}
+        has_builds = {"base", "head"} <= given.keys()
+        self._builds = {one: str(given[one]) for one in ("base", "head")} if has_builds else {}
 
     @property
     def note(self) -> str:
@@ -77,8 +80,12 @@ class Answer:
         return self.table
 
     def to_pandas(self) -> pd.DataFrame:
-        """A pandas DataFrame; needs pandas."""
-        return self.table.to_pandas()
+        """A pandas DataFrame; without pandas this raises QueryError."""
+        from tracehouse.queries.inspector.optional_modules import optional_module
+
+        optional_module("pandas", "a DataFrame")
+        frame: pd.DataFrame = self.table.to_pandas()
+        return frame
 
     def to_pylist(self) -> list[dict[str, object]]:
         """The rows."""
@@ -91,6 +98,10 @@ class Answer:
         """
         from tracehouse.queries.plots.figure import query_figure
 
+        if self.name == _COMPARISON and self._builds:
+            from tracehouse.queries.comparison import comparison_picture
+
+            return Picture(comparison_picture(_describe(self.table, **self._builds)))
         return Picture(query_figure(self.name or "sql", self.table))
 
     def __len__(self) -> int:
@@ -127,8 +138,11 @@ class Answer:
 
     def _repr_html_(self) -> str:
         """The answer for notebooks: a comparison as its component, other rows as a table."""
-        if self.name == _COMPARISON and {"base", "head"} <= self._params.keys():
-            return _comparison_html(self.table, **self._params)
+        if self.name == _COMPARISON and self._builds:
+            from tracehouse.queries.comparison import comparison_html
+
+            found = _describe(self.table, **self._builds)
+            return _frame(comparison_html(found, **self._builds))
         return _table_html(self.table, self.note)
 
 
@@ -199,13 +213,10 @@ def _frame(page: str) -> str:
     )
 
 
-def _comparison_html(table: pa.Table, *, base: object, head: object, **_: object) -> str:
-    from tracehouse.queries.comparison import changed_rows, summary_lines
+def _describe(table: pa.Table, *, base: str, head: str) -> Comparison:
+    from tracehouse.queries.comparison import describe_pair
 
-    lines = summary_lines(table, base=str(base), head=str(head))
-    text = escape("\n".join(lines))
-    changes = changed_rows(table)
-    return f"<pre>{text}</pre>{_table_html(changes) if changes.num_rows else ''}"
+    return describe_pair(table.to_pylist(), base=base, head=head)
 
 
 def _table_html(table: pa.Table, note: str = "") -> str:

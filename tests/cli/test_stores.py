@@ -51,7 +51,7 @@ def test_a_command_that_waits_gets_the_store(run: Run, tmp_path: Path) -> None:
     question = ("sql", "SELECT count(*) AS n FROM dumps", "--store", store)
     assert run(*question, "--wait", "60").text == "n\n1\n"
     for args in (("query", "dumps"), ("schema",)):
-        other = Warehouse.open(store)
+        other = Warehouse.open_to_write(store)
         threading.Timer(0.1, other.close).start()
         assert run(*args, "--store", store, "--wait", "60").code == 0
 
@@ -82,7 +82,7 @@ def test_the_remedy_for_a_store_in_use_is_told(
 ) -> None:
     store = tmp_path / "store"
     assert run("ingest", DUMP, *NAMES, "--store", store).code == 0
-    with Warehouse.open(store):
+    with Warehouse.open_to_write(store):
         done = run(*args, "--store", store)
     who = f"error: {store}: locked by process {os.getpid()}"
     assert (done.code, done.error) == (1, f"{who}; {told}and run the command again")

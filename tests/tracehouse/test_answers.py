@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,9 +30,16 @@ def test_an_answer_is_a_sequence_of_rows_and_a_table() -> None:
     assert found == found.table
     assert pa.table(found) == found.table  # by the Arrow interface
     assert found.select(["device"]).num_columns == 1
-    assert found.to_pandas()["sample_count"].sum() == 3000
     with pytest.raises(AttributeError, match="nonsense"):
         found.nonsense  # noqa: B018
+
+
+def test_a_data_frame_needs_pandas_and_without_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    if find_spec("pandas"):
+        assert answer().to_pandas()["sample_count"].sum() == 3000
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(QueryError, match="pandas"):
+        answer().to_pandas()
 
 
 def test_an_answer_says_what_it_is_in_a_line() -> None:
@@ -61,7 +70,7 @@ def test_a_notebook_shows_few_of_many_rows_and_every_kind_of_value() -> None:
     rows = [{**row, "n": number, "tags": [{"key": "a"}]} for number in range(60)]
     shown = answer(rows)._repr_html_()
     assert "<p>10 more rows</p>" in shown
-    assert "at = 2026-11-30 00:00:00, is_new = true, delta = +50 %, dump_id = 1234" in shown
+    assert "at = 2026-11-30 00:00:00, is_new = true, delta = +50.0 %, dump_id = 1234" in shown
     assert "<p>no rows</p>" in Answer(pa.table({"n": pa.array([], pa.int64())}))._repr_html_()
 
 

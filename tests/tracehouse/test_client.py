@@ -93,6 +93,9 @@ def test_a_store_and_its_service_give_the_same_answers(url: str, store: Path) ->
         until(lambda: client.sql("SELECT count(*) AS n FROM dumps")["n"].to_pylist() == [6])
         until(lambda: Warehouse.open(store).query("dumps").num_rows == 6)  # a snapshot's
         assert ask(client) == ask(warehouse)
+        shown = client.compare("b1", "b2")._repr_html_()  # the component of changes, as a page
+        assert shown.startswith("<iframe srcdoc=")
+        assert "tracehouse compare b1 b2" in shown
 
 
 def test_a_question_at_fault_is_told_from_a_service_that_is_away(url: str) -> None:

@@ -90,7 +90,7 @@ def test_a_reader_of_an_old_store_says_how_to_migrate_it_and_a_writer_does(
     ):
         Warehouse.open(store, read_only=True)
     assert (store / FILE_NAME).read_bytes() == before
-    Warehouse.open(store).close()
+    Warehouse.open_to_write(store).close()
     with Warehouse.open(store, read_only=True) as warehouse:
         applied = warehouse.sql(APPLIED).to_pylist()
     assert [(row["number"], row["name"]) for row in applied] == [
@@ -112,9 +112,9 @@ def test_a_migration_that_fails_is_undone(store: Path, monkeypatch: pytest.Monke
     bad = Migration(NEXT, "bad", "CREATE TABLE toys (name VARCHAR); SELECT error('stop')")
     monkeypatch.setattr(migrations, "load_migrations", lambda: [*SHIPPED, bad])
     with pytest.raises(StoreError, match="stop"):
-        Warehouse.open(store)
+        Warehouse.open_to_write(store)
     monkeypatch.undo()
-    Warehouse.open(store).close()
+    Warehouse.open_to_write(store).close()
     assert contents(store) == before
 
 
@@ -125,7 +125,7 @@ def test_the_migrations_that_ship_follow_the_first_schema() -> None:
 
 def test_a_store_of_the_first_schema_gets_the_tables_of_a_new_one(store: Path) -> None:
     make_old(store / FILE_NAME)
-    Warehouse.open(store).close()
+    Warehouse.open_to_write(store).close()
     with Warehouse.open(store, read_only=True) as warehouse:
         for name, schema in TABLES.items():
             found = warehouse.sql(f"SELECT * FROM {name} LIMIT 0").schema  # noqa: S608
@@ -143,7 +143,7 @@ def test_tables_are_described_as_this_version_does(tmp_path: Path) -> None:
         connection.execute("COMMENT ON TABLE runs IS 'what an older version said'")
         connection.execute("COMMENT ON COLUMN schema_views.sha256 IS NULL")
         connection.execute("UPDATE schema_views SET sha256 = 'an older version''s'")
-    Warehouse.open(tmp_path).close()
+    Warehouse.open_to_write(tmp_path).close()
     with Warehouse.open(tmp_path, read_only=True) as warehouse:
         assert warehouse.schema().equals(expected)
 

@@ -27,7 +27,7 @@ _LEAVE_A_LOG = "PRAGMA disable_checkpoint_on_shutdown"
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = tmp_path_factory.mktemp("made") / "store"
     copy_new_store(store)
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.ingest([tiny_incoming(1)])
     return store
 
@@ -118,11 +118,11 @@ def test_only_statements_that_may_spill_keep_to_the_memory_limit(
 
 def test_a_store_is_sealed_whenever_a_writer_closes_it(file: Path) -> None:
     assert is_spared(file)
-    with Warehouse.open(file.parent) as warehouse:
+    with Warehouse.open_to_write(file.parent) as warehouse:
         warehouse.ingest([tiny_incoming(2)])
         assert not is_spared(file)
     assert is_spared(file)
-    Warehouse.open(file.parent).close()
+    Warehouse.open_to_write(file.parent).close()
     Warehouse.open(file.parent, read_only=True).close()
     assert is_spared(file)
 
@@ -198,13 +198,13 @@ def test_headers_tell_where_the_time_does_not(file: Path, monkeypatch: pytest.Mo
 def test_a_store_is_closed_though_it_cannot_be_sealed(file: Path) -> None:
     seal_of(file).unlink()
     seal_of(file).mkdir()
-    Warehouse.open(file.parent).close()
+    Warehouse.open_to_write(file.parent).close()
     assert not is_spared(file)
     Warehouse.open(file.parent, read_only=True).close()
 
 
 def test_snapshots_are_sealed_and_their_seals_go_with_them(file: Path) -> None:
-    with Warehouse.open(file.parent) as warehouse:
+    with Warehouse.open_to_write(file.parent) as warehouse:
         for _ in range(KEPT + 2):
             warehouse.snapshot()
     kept = [snapshot.path for snapshot in find_snapshots(file.parent)]

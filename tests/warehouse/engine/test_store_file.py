@@ -123,7 +123,7 @@ def test_what_a_broken_off_making_or_rebuild_left_is_cleared_away(
 
 
 def test_one_process_has_one_writer(store: Path) -> None:
-    with Warehouse.open(store):
+    with Warehouse.open_to_write(store):
         for read_only in (False, True):
             with pytest.raises(StoreLockedError, match=f"process {os.getpid()}") as caught:
                 Warehouse.open(store, read_only=read_only)
@@ -133,16 +133,16 @@ def test_one_process_has_one_writer(store: Path) -> None:
         Warehouse.open(store, read_only=True),
         pytest.raises(StoreLockedError),
     ):
-        Warehouse.open(store)
+        Warehouse.open_to_write(store)
 
 
 def test_who_waits_comes_in_when_the_other_leaves(store: Path) -> None:
-    first = Warehouse.open(store)
+    first = Warehouse.open_to_write(store)
     threading.Timer(0.1, first.close).start()
-    with Warehouse.open(store, wait=60):
+    with Warehouse.open_to_write(store, wait=60):
         start = time.monotonic()
         with pytest.raises(StoreLockedError):
-            Warehouse.open(store, wait=0.2)
+            Warehouse.open_to_write(store, wait=0.2)
         assert time.monotonic() - start >= 0.2
 
 
@@ -170,7 +170,7 @@ def test_where_locks_do_not_work_a_store_is_refused(
 def test_a_store_that_is_deleted_or_replaced_while_it_is_written_is_an_error(
     store: Path, is_replaced: bool
 ) -> None:
-    warehouse = Warehouse.open(store)
+    warehouse = Warehouse.open_to_write(store)
     copy = shutil.copy(store / FILE_NAME, store / "copy")
     (store / FILE_NAME).unlink()
     if is_replaced:
@@ -220,5 +220,5 @@ def test_a_log_that_was_brought_into_the_file_is_gone_from_disk(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced = note_synced(monkeypatch)
-    Warehouse.open(store).close()
+    Warehouse.open_to_write(store).close()
     assert store.stat().st_ino in synced

@@ -22,7 +22,7 @@ _COUNT = "SELECT count(*) AS n FROM dumps"
 def killed(store: Path, tmp_path: Path) -> Path:
     """The store of a killed writer, with a commit in DuckDB's log, and one in the archive alone."""
     dumps = [write(tmp_path / f"{number}.etdp", tiny_dump(number)) for number in range(2)]
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.ingest(dumps[0], manifest=MANIFEST)
         left = shutil.copytree(store, tmp_path / "killed", ignore=shutil.ignore_patterns("archive"))
         warehouse.ingest(dumps[1], manifest=MANIFEST)
@@ -58,8 +58,8 @@ def test_a_log_is_left_alone_by_a_process_that_never_settled_it(killed: Path) ->
     Warehouse.open_to_write(killed, is_patient=True).close()
     assert log_of(killed / FILE_NAME).read_bytes() == log
     with full_disk(), pytest.raises(FullDiskError, match="the disk is full"):
-        Warehouse.open(killed)
-    with Warehouse.open(killed) as warehouse:
+        Warehouse.open_to_write(killed)
+    with Warehouse.open_to_write(killed) as warehouse:
         assert counted(warehouse) == 2
 
 
@@ -91,7 +91,7 @@ def test_what_a_killed_writer_spilled_is_deleted(store: Path) -> None:
         write(store / f"{FILE_NAME}{suffix}.tmp" / "duckdb_temp_1_0.tmp", b"secret")
         for suffix in ("", ".new")
     ]
-    with Warehouse.open(store):
+    with Warehouse.open_to_write(store):
         assert not any(file.exists() for file in spilled)
 
 
