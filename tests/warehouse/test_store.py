@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from tests.support.etdump_builder import build_etdump
-from tests.support.stores import MANIFEST, contents, ingest, write
+from tests.support.stores import MANIFEST, contents, ingest, open_now, write
 from tests.support.syncs import note_synced
 from tracehouse import Warehouse
 from tracehouse.warehouse.archive.archive import Archive
@@ -137,9 +137,9 @@ def test_every_table_view_and_column_is_described(store: Path) -> None:
 def test_a_store_is_made_only_where_that_is_asked_for(tmp_path: Path) -> None:
     for read_only in (False, True):
         with pytest.raises(StoreError, match="no store here; create one with 'tracehouse ingest"):
-            Warehouse.open(tmp_path / "typo", read_only=read_only)
+            open_now(tmp_path / "typo", read_only=read_only)
     assert not (tmp_path / "typo").exists()
-    Warehouse.open(tmp_path / "store", create=True).close()
+    Warehouse.open_to_write(tmp_path / "store", create=True).close()
     Warehouse.open_to_write(tmp_path / "store").close()
 
 
@@ -147,7 +147,7 @@ def test_a_file_in_place_of_a_store_s_directory_is_named(tmp_path: Path) -> None
     file = write(tmp_path / "file", b"hello")
     for read_only in (False, True):
         with pytest.raises(StoreError, match="file: is a file, wanted the directory of a store"):
-            Warehouse.open(file, create=not read_only, read_only=read_only)
+            open_now(file, create=not read_only, read_only=read_only)
 
 
 def test_a_path_that_is_not_utf8_is_refused_before_anything_is_made(
@@ -157,7 +157,7 @@ def test_a_path_that_is_not_utf8_is_refused_before_anything_is_made(
     for name in ("caf\udce9", "caf\udce9/store"):
         for read_only in (False, True):
             with pytest.raises(StoreError, match="not UTF-8, which DuckDB needs"):
-                Warehouse.open(name, create=not read_only, read_only=read_only)
+                open_now(name, create=not read_only, read_only=read_only)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -165,7 +165,7 @@ def test_a_store_from_a_newer_version_is_left_alone(store: Path) -> None:
     with duckdb.connect(str(store / FILE_NAME)) as connection:
         connection.execute("INSERT INTO schema_migrations VALUES (99, 'x', now(), '9.9')")
     with pytest.raises(StoreVersionError, match=r"schema 99, .*upgrade tracehouse"):
-        Warehouse.open(store, create=True)
+        Warehouse.open_to_write(store, create=True)
 
 
 def test_views_follow_the_installed_version(store: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_store_in_use_names_the_process(store: Path) -> None:
         holder.stdout.readline()
         for read_only in (False, True):
             with pytest.raises(StoreLockedError, match=f"process {holder.pid}") as caught:
-                Warehouse.open(store, read_only=read_only)
+                open_now(store, read_only=read_only)
             assert caught.value.pid == holder.pid
         holder.communicate()
 

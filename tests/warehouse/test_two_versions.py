@@ -43,7 +43,7 @@ class Turns(StoreMachine):
         try:
             self.ingest_with_release(files or [File(0, 0)])
         finally:
-            self.warehouse = Warehouse.open(self.store, create=True)
+            self.warehouse = Warehouse.open_to_write(self.store, create=True)
 
     @after_cheap_steps(5)
     @rule(files=st.lists(FILE, min_size=1, max_size=3))

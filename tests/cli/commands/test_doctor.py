@@ -67,7 +67,7 @@ def test_a_store_that_is_not_there_is_missing_and_not_made(run: Run, tmp_path: P
 
 
 def test_a_store_that_cannot_be_opened_is_told_with_the_reason(run: Run, tmp_path: Path) -> None:
-    with Warehouse.open(tmp_path / "busy", create=True):
+    with Warehouse.open_to_write(tmp_path / "busy", create=True):
         busy = findings(run, tmp_path / "busy")["store"]
     assert (busy["status"], "locked by" in busy["detail"]) == ("wrong", True)
     (tmp_path / "empty").mkdir()

@@ -57,7 +57,7 @@ def store(tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("new_stores_are_built")
 def test_a_new_store_has_none(tmp_path: Path) -> None:
-    Warehouse.open(tmp_path / "new", create=True).close()
+    Warehouse.open_to_write(tmp_path / "new", create=True).close()
     assert find_keys_of(tmp_path / "new" / FILE_NAME) == []
 
 

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from tests.support.corpus import CORPUS
-from tests.support.stores import contents, ingest, make_old
+from tests.support.stores import contents, ingest, make_old, open_now
 from tracehouse import Warehouse
 from tracehouse.warehouse.engine import migrations
 from tracehouse.warehouse.engine.connection import open_memory, use_database
@@ -63,7 +63,7 @@ def test_a_store_of_an_unreleased_schema_says_how_to_upgrade_it_and_is_rebuilt(
         with pytest.raises(
             OldStoreError, match=rf"schema 9, now {PRESENT}\); .* 'tracehouse migrate'"
         ):
-            Warehouse.open(unreleased, read_only=read_only)
+            open_now(unreleased, read_only=read_only)
     assert (unreleased / FILE_NAME).read_bytes() == before
     done = rebuild_store(unreleased)
     assert done.problem == f"{FILE_NAME} is of schema 9"
@@ -88,7 +88,7 @@ def test_a_reader_of_an_old_store_says_how_to_migrate_it_and_a_writer_does(
     with pytest.raises(
         OldStoreError, match=rf"schema {PRESENT}, now {NEXT}\); .* 'tracehouse migrate'"
     ):
-        Warehouse.open(store, read_only=True)
+        Warehouse.open(store, read_only=True).schema()
     assert (store / FILE_NAME).read_bytes() == before
     Warehouse.open_to_write(store).close()
     with Warehouse.open(store, read_only=True) as warehouse:
@@ -102,7 +102,7 @@ def test_a_reader_of_an_old_store_says_how_to_migrate_it_and_a_writer_does(
 
 @pytest.mark.usefixtures("with_migration", "new_stores_are_built")
 def test_a_new_store_is_of_the_newest_schema(tmp_path: Path) -> None:
-    Warehouse.open(tmp_path / "new", create=True).close()
+    Warehouse.open_to_write(tmp_path / "new", create=True).close()
     with Warehouse.open(tmp_path / "new", read_only=True) as warehouse:
         assert warehouse.sql(APPLIED)["number"].to_pylist() == [NEXT]
 
@@ -136,7 +136,7 @@ def test_a_store_of_the_first_schema_gets_the_tables_of_a_new_one(store: Path) -
 
 @pytest.mark.slow
 def test_tables_are_described_as_this_version_does(tmp_path: Path) -> None:
-    Warehouse.open(tmp_path, create=True).close()
+    Warehouse.open_to_write(tmp_path, create=True).close()
     with Warehouse.open(tmp_path, read_only=True) as warehouse:
         expected = warehouse.schema()
     with duckdb.connect(str(tmp_path / FILE_NAME)) as connection:

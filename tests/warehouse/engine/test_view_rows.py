@@ -107,7 +107,7 @@ def test_rows_of_other_dumps_than_there_are_are_not_taken(path: Path, change: st
     with duckdb.connect(str(path / "warehouse.duckdb")) as plain:
         plain.execute(change)
     with Warehouse.open(path, read_only=True) as store:
-        assert find_kept_views(store._answering.for_statement("")) == {}
+        assert find_kept_views(store._session.answering.for_statement("")) == {}
     Warehouse.open_to_write(path).close()
     with Warehouse.open_to_write(path) as store:
         assert find_kept_views(store.writing).keys() == set(VIEWS)

@@ -17,7 +17,7 @@ import pytest
 from tests.support.command import ENVIRONMENT
 from tests.support.corpus import CORPUS
 from tests.support.full_disk import full_disk, no_room
-from tests.support.stores import ingest
+from tests.support.stores import ingest, open_now
 from tracehouse import Warehouse
 from tracehouse.warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER
 from tracehouse.warehouse.errors import FullDiskError, StoreError
@@ -124,7 +124,7 @@ def test_a_snapshot_is_for_reading_only_by_those_who_could_read_the_store(store:
 
 def test_the_newest_snapshots_are_kept_and_those_that_somebody_reads(store: Path) -> None:
     with Warehouse.open_to_write(store) as writer:
-        reader = Warehouse.open(store, read_only=True)
+        reader = open_now(store, read_only=True)
         taken = [writer.snapshot() for _ in range(KEPT + 1)]
         assert find_snapshots(store)[1:] == taken[-KEPT:]
         assert [one.number for one in find_snapshots(store)] == [1, 3, 4, 5]
