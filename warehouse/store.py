@@ -101,7 +101,6 @@ class Warehouse:
     def __init__(self, session: Session) -> None:
         self._session, self._path = session, session.path
         self.kept_snapshots = KEPT
-        self._seconds: float | None = None
 
     @classmethod
     def open(
@@ -557,7 +556,7 @@ class Warehouse:
             with self._explained(), reading(connection):
                 note = answering.note(connection, query.sql)
                 batches = stream_answer(
-                    connection, query, params, seconds=self._seconds, most_rows=most_rows
+                    connection, query, params, seconds=self._session.seconds, most_rows=most_rows
                 )
                 with closing(batches):
                     first = next(batches)
@@ -664,7 +663,7 @@ class Warehouse:
         The body then raises SlowAnswerError, or LongQuestionError as soon as a canned query is seen
         to take longer; close the store afterwards.
         """
-        self._seconds = seconds
+        self._session.seconds = seconds
         return within(seconds, self._session.interrupt, stop)
 
     def reader(self) -> Warehouse:

@@ -147,7 +147,7 @@ def test_a_file_in_place_of_a_store_s_directory_is_named(tmp_path: Path) -> None
     file = write(tmp_path / "file", b"hello")
     for read_only in (False, True):
         with pytest.raises(StoreError, match="file: is a file, wanted the directory of a store"):
-            open_now(file, create=not read_only, read_only=read_only)
+            open_now(file, read_only=read_only)
 
 
 def test_a_path_that_is_not_utf8_is_refused_before_anything_is_made(
@@ -157,7 +157,7 @@ def test_a_path_that_is_not_utf8_is_refused_before_anything_is_made(
     for name in ("caf\udce9", "caf\udce9/store"):
         for read_only in (False, True):
             with pytest.raises(StoreError, match="not UTF-8, which DuckDB needs"):
-                open_now(name, create=not read_only, read_only=read_only)
+                open_now(name, read_only=read_only)
     assert list(tmp_path.iterdir()) == []
 
 

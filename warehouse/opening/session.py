@@ -38,6 +38,7 @@ class Session:
         writer: Writes the store; None before the first write.
         is_held: Whether the files stay open until the session is closed.
         is_patient: Whether a failed checkpoint is left to who calls `recover`.
+        seconds: How long a query may take; None without a limit.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Session:
         self.path, self._read, self._write, self._is_created = path, read, write, is_created
         self.writer: Writer | None = None
         self.is_held = self.is_patient = self._is_closed = False
+        self.seconds: float | None = None
         self._opened: OpenedStore | None = None
         self._last: OpenedStore | None = None
         self._n_calls = self._n_answers = 0

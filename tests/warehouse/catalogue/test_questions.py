@@ -129,7 +129,7 @@ def test_every_query_about_dumps_can_be_asked_about_some_of_them_first():
 
 def test_a_question_that_takes_too_long_while_its_rows_are_read_is_refused_too(store, many):
     with Warehouse.open(store._path, read_only=True) as own:
-        own._seconds = 1e-9
+        own._session.seconds = 1e-9
         with pytest.raises(LongQuestionError):
             own.query("dump_values")
 
