@@ -13,7 +13,7 @@ from tracehouse.cli.options import DEFAULT_STORE, Config, Store
 if TYPE_CHECKING:
     from tracehouse.cli.agents.asked_store import AskedStore
 
-_MISSING = "the package {name} is not installed; 'pip install \"tracehouse[mcp]\"' adds it"
+_MISSING = "the package {name} is not installed; 'pip install \".[mcp]\"' in a checkout adds it"
 _CALLS = 8  # at a time, each with an open store; more wait
 _ENDING_SECONDS = 1.0  # until the process ends after its input, whatever its threads do
 

@@ -49,7 +49,7 @@ def test_a_missing_part_of_the_service_is_told_with_how_to_install_it(
     found = findings(run, tmp_path / "none")["starlette"]
     assert (found["status"], found["detail"]) == (
         "missing",
-        "for serve: pip install 'tracehouse[serve]'",
+        "for serve: pip install '.[serve]' in a checkout",
     )
 
 

@@ -23,7 +23,7 @@ def test_without_its_package_the_command_says_how_to_get_it(
     monkeypatch.setitem(sys.modules, "anyio", None)
     done = run("mcp", "--store", store)
     assert done.code == 1
-    assert "'pip install \"tracehouse[mcp]\"' adds it" in done.error
+    assert "'pip install \".[mcp]\"' in a checkout adds it" in done.error
 
 
 _SLOW = {"statement": "SELECT count(*) FROM range(1000000000000)"}

@@ -191,7 +191,7 @@ def _lack_of_spark() -> str:
     try:
         import pyspark  # noqa: F401
     except ImportError:
-        return "pyspark is missing: python -m pip install 'tracehouse[spark]'"
+        return "pyspark is missing: python -m pip install '.[spark]' in a checkout"
     return "" if shutil.which("java") else "Java is missing: install a JRE of 17 or newer"
 
 
