@@ -17,12 +17,12 @@ _SERVICE = (
     "python-multipart",
 )  # fmt: skip
 _OPTIONAL = {
-    **dict.fromkeys(_SERVICE, "for serve: pip install 'tracehouse[serve]'"),
-    "mcp": "for mcp: pip install 'tracehouse[mcp]'",
-    "resvg-py": "for --plot FILE.png: pip install 'tracehouse[plots]'",
-    "executorch": "for record and numeric-gap: pip install 'tracehouse[executorch]'",
-    "torch": "for record and numeric-gap: pip install 'tracehouse[executorch]'",
-    "pyspark": "for spark, with Java 17: pip install 'tracehouse[spark]'",
+    **dict.fromkeys(_SERVICE, "for serve: pip install '.[serve]' in a checkout"),
+    "mcp": "for mcp: pip install '.[mcp]' in a checkout",
+    "resvg-py": "for --plot FILE.png: pip install '.[plots]' in a checkout",
+    "executorch": "for record and numeric-gap: pip install '.[executorch]' in a checkout",
+    "torch": "for record and numeric-gap: pip install '.[executorch]' in a checkout",
+    "pyspark": "for spark, with Java 17: pip install '.[spark]' in a checkout",
     "pandas": "for spark and Inspector.to_dataframe: pip install pandas",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,7 +44,9 @@ def open_to_write(
     try:
         with noting_rebuild(store):
             with lock_hint(wait):
-                opened = Warehouse.open(store, create=create, wait=wait or 0, is_shared=is_shared)
+                opened = Warehouse.open_to_write(
+                    store, create=create, wait=wait or 0, is_shared=is_shared
+                )
             with opened as warehouse:
                 yield warehouse
     finally:
@@ -136,9 +138,10 @@ def open_to_read(
         with Warehouse.open_lake(lake) as opened_lake:
             yield opened_lake
         return
-    with lock_hint(wait):
-        opened = Warehouse.open(store, read_only=True, wait=wait or 0, lake=lake)
-    with opened as warehouse:
+    with ExitStack() as opened:
+        with lock_hint(wait):
+            reader = Warehouse.open(store, read_only=True, wait=wait or 0, lake=lake)
+            warehouse = opened.enter_context(reader)
         if taken_at := warehouse.snapshot_time:
             age = max((datetime.now(UTC) - taken_at).total_seconds(), 0.0)
             write_note(

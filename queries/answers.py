@@ -1,4 +1,4 @@
-"""Answers of canned queries that go by the settings of tracehouse.toml."""
+"""Answers that go by the settings of tracehouse.toml: canned queries and reports."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tracehouse.warehouse.catalogue.queries import find_query
+from tracehouse.warehouse.errors import QueryError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tracehouse.queries.report.forms import Form
     from tracehouse.queries.report.settings import Settings
     from tracehouse.warehouse.queryable import Streamable
     from tracehouse.warehouse.regressions.computed import Judges
@@ -59,3 +61,29 @@ def answer_by_settings(
             params = {**params, "head": find_head(store, None, settings)}
         thresholds = Thresholds(nightly_rules(settings), partial(min_changes, settings=settings))
     return answer_computed(store, query, params, thresholds, judges=judges or Judges())
+
+
+def report_text(
+    store: Warehouse,
+    settings: Settings,
+    head: str | None = None,
+    *,
+    base: str | None = None,
+    branch: str | None = None,
+    form: Form,
+) -> str:
+    """The report of a build, by default the last, or its comparison with a base, in a form.
+
+    Raises:
+        QueryError: Both a head and a branch are given, or the store has no such build.
+    """
+    from tracehouse.queries.report.forms import render
+    from tracehouse.queries.report.pairwise import compare_report
+    from tracehouse.queries.report.stored_nights import read_night
+
+    if head is not None and branch is not None:
+        raise QueryError("branch: name either a head or a branch, not both")
+    settings = settings.of_branch(branch)
+    if base is None:
+        return render(read_night(store, settings, head).report, form)
+    return render(compare_report(store, settings, base=base, head=head), form)

@@ -24,6 +24,7 @@ _FUNCTIONS = ("compile", "match", "fullmatch", "search", "sub", "split", "findal
 # By module: the patterns that see names, texts and paths of others. A name is a module's constant.
 FOREIGN = {
     "cli.agents.pages": ["_CURSOR", "_WORD"],
+    "cli.agents.tools": ["_WORD"],
     "cli.output.terminal": ["_WORD"],
     "cli.serve.access.authorization": ["_PORT"],
     "cli.serve.changes": ["{}(-[0-9]{1,15}){{}}"],

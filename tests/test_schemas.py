@@ -14,7 +14,7 @@ from tracehouse.warehouse.engine.tables import SQL_TYPES, TABLES
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     """A new store, open."""
     path = tmp_path_factory.mktemp("schemas") / "store"
-    Warehouse.open(path, create=True).close()
+    Warehouse.open_to_write(path, create=True).close()
     with Warehouse.open(path, read_only=True) as opened:
         yield opened
 

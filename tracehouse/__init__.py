@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tracehouse.answers import Answer, Document, Picture
     from tracehouse.cli.main import main
     from tracehouse.client import AsyncClient, Client
     from tracehouse.ingest.decode import DecodedBatch, decode_dumps, stream_dump
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from tracehouse.ingest.tracer.streaming import FolderSink, StreamingTracer
     from tracehouse.ingest.tracer.uploading import UploadSink
     from tracehouse.ingest.tracer.writer import ETDumpWriter
+    from tracehouse.local import Warehouse
     from tracehouse.queries.inspector.blocks import EventBlock
     from tracehouse.queries.inspector.comparators import (
         DebugHandle,
@@ -58,22 +60,24 @@ if TYPE_CHECKING:
     from tracehouse.queries.profiler_blob.drop_in import deserialize_profile_results
     from tracehouse.queries.profiler_blob.tables import titled_tables
     from tracehouse.queries.profiler_blob.time_scales import ProfilerTimeScale
+    from tracehouse.questions import Questions
     from tracehouse.warehouse.errors import QueryError, WarehouseError
     from tracehouse.warehouse.inbox.inbox import Inbox
     from tracehouse.warehouse.spark.answers import SparkLake
     from tracehouse.warehouse.spark.ingest import LakeIngester
     from tracehouse.warehouse.spark.source import EtdumpSource
     from tracehouse.warehouse.spark.tasks import SparkTasks
-    from tracehouse.warehouse.store import Warehouse
 
 __all__ = [
     "AllocatorError",
+    "Answer",
     "AsyncClient",
     "Client",
     "DebugHandle",
     "DebugLevel",
     "DecodedBatch",
     "DelegateOutputFilter",
+    "Document",
     "Dump",
     "DumpError",
     "ETDumpWriter",
@@ -96,9 +100,11 @@ __all__ = [
     "NumericalComparatorBase",
     "OutgoingDump",
     "PerfData",
+    "Picture",
     "ProfilerTimeScale",
     "ProfilingLevel",
     "QueryError",
+    "Questions",
     "Receipt",
     "SNRComparator",
     "ServiceError",
@@ -125,6 +131,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "answers": ("Answer", "Document", "Picture"),
     "cli.main": ("main",),
     "client": ("AsyncClient", "Client"),
     "ingest.decode": ("DecodedBatch", "decode_dumps", "stream_dump"),
@@ -153,6 +160,7 @@ _HOMES = {
     "ingest.tracer.streaming": ("FolderSink", "StreamingTracer"),
     "ingest.tracer.uploading": ("UploadSink",),
     "ingest.tracer.writer": ("ETDumpWriter",),
+    "local": ("Warehouse",),
     "queries.inspector.blocks": ("EventBlock",),
     "queries.inspector.comparators": (
         "DebugHandle",
@@ -173,13 +181,13 @@ _HOMES = {
     "queries.profiler_blob.drop_in": ("deserialize_profile_results",),
     "queries.profiler_blob.tables": ("titled_tables",),
     "queries.profiler_blob.time_scales": ("ProfilerTimeScale",),
+    "questions": ("Questions",),
     "warehouse.errors": ("QueryError", "WarehouseError"),
     "warehouse.inbox.inbox": ("Inbox",),
     "warehouse.spark.answers": ("SparkLake",),
     "warehouse.spark.ingest": ("LakeIngester",),
     "warehouse.spark.source": ("EtdumpSource",),
     "warehouse.spark.tasks": ("SparkTasks",),
-    "warehouse.store": ("Warehouse",),
 }
 _MODULES = {name: home for home, names in _HOMES.items() for name in names}
 

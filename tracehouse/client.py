@@ -1,4 +1,4 @@
-"""Clients of a service: dumps are uploaded, and questions are answered as Arrow tables."""
+"""Clients of a service: dumps are uploaded, and questions are answered as those to a store."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import partial, wraps
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+from tracehouse.answers import Answer, Document
 from tracehouse.cli.remote.questions import RemoteStore
 from tracehouse.ingest.batching import batches
 from tracehouse.ingest.errors import ServiceError
@@ -16,8 +17,6 @@ from tracehouse.ingest.remote.connection import ServiceConnection
 from tracehouse.ingest.remote.uploading import MOST_DUMPS, DumpUploader, OutgoingDump, Receipt
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from tracehouse.queries.report.forms import Form
 
 RETRY_SECONDS = 60.0
@@ -57,19 +56,23 @@ class Client:
         groups = batches(dumps, OutgoingDump.size, _BATCH_BYTES, MOST_DUMPS)
         return [result for group in groups for result in self._uploader.upload(group)]
 
-    def query(self, name: str, /, **params: object) -> pa.Table:
+    def query(self, name: str, /, **params: object) -> Answer:
         """Rows of a canned query; see `Warehouse.query`."""
-        return self._store.query(name, **params)
+        return Answer(self._store.query(name, **params), name, params)
 
-    def compare(self, base: str, head: str, /, **params: object) -> pa.Table:
+    def compare(self, base: str, head: str, /, **params: object) -> Answer:
         """What changed from one build to another: rows of the query `comparison`."""
-        return self._store.query("comparison", base=base, head=head, **params)
+        return self.query("comparison", base=base, head=head, **params)
 
     def sql(
-        self, text: str, params: Mapping[str, object] | Sequence[object] | None = None
-    ) -> pa.Table:
-        """Rows of a SELECT on the service's newest snapshot."""
-        return self._store.sql(text, params)
+        self,
+        text: str,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        *,
+        allow_files: bool = False,
+    ) -> Answer:
+        """Rows of a SELECT on the service's newest snapshot; files cannot be read."""
+        return Answer(self._store.sql(text, params, allow_files=allow_files))
 
     def report(
         self,
@@ -78,22 +81,25 @@ class Client:
         base: str | None = None,
         branch: str | None = None,
         form: Form = "markdown",
-    ) -> str:
+    ) -> Document:
         """The report of a build, by default the last, or its comparison with a base."""
         builds = {"head": head, "base": base, "branch": branch}
-        return self._store.document("/v1/report", form, builds)
+        return Document(self._store.document("/v1/report", form, builds), form)
 
-    def schema(self) -> pa.Table:
+    def schema(self) -> Answer:
         """Tables, views and columns."""
-        return self._store.schema()
+        return Answer(self._store.schema(), "schema")
 
-    def status(self) -> pa.Table:
+    def status(self) -> Answer:
         """The state of the store and its service: one row."""
-        return self._store.status()
+        return Answer(self._store.status(), "status")
 
     def close(self) -> None:
         """Close the connection; the next request would open it again."""
         self._connection.close()
+
+    def __repr__(self) -> str:
+        return f"<Client {self._connection.url}>"
 
     def __enter__(self) -> Client:
         return self

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tracehouse.warehouse.errors import StoreError
 from tracehouse.warehouse.opening.read import open_snapshot
+from tracehouse.warehouse.opening.session import Session
 from tracehouse.warehouse.store import Warehouse
 
 
@@ -76,4 +77,4 @@ class ReaderPool:
         opened = open_snapshot(self._store)
         if opened is None:
             raise StoreError(str(self._store), "is being compacted; ask again in a second")
-        return Warehouse(self._store, opened)
+        return Warehouse(Session.holding(self._store, opened))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import wraps
 from itertools import chain
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from tracehouse.warehouse import DEFAULT_PATH
 from tracehouse.warehouse.catalogue.answers import stream_answer
@@ -21,7 +22,6 @@ from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.catalogue.views import load_views
 from tracehouse.warehouse.engine.connection import reading
 from tracehouse.warehouse.engine.deadlines import within
-from tracehouse.warehouse.engine.failed_checkpoints import may_be_torn, read_failures
 from tracehouse.warehouse.engine.log_sum import delete_log_sum
 from tracehouse.warehouse.engine.statements import answer_statement
 from tracehouse.warehouse.engine.store_connections import StoreConnections
@@ -41,6 +41,7 @@ from tracehouse.warehouse.opening.read import (
     open_to_read,
     store_exists,
 )
+from tracehouse.warehouse.opening.session import Session
 from tracehouse.warehouse.opening.snapshots import KEPT, Snapshot, publish_snapshot
 
 if TYPE_CHECKING:
@@ -59,57 +60,75 @@ if TYPE_CHECKING:
 _BATCH_ROWS = 100_000
 
 
+_Params = ParamSpec("_Params")
+_Result = TypeVar("_Result")
+_Method = Callable[Concatenate["Warehouse", _Params], _Result]
+
+
+def _as_call(method: _Method[_Params, _Result]) -> _Method[_Params, _Result]:
+    """The method, which keeps open what it opens until it ends; see `Session.call`."""
+
+    @wraps(method)
+    def call(self: Warehouse, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
+        with self._session.call():
+            return method(self, *args, **kwargs)
+
+    return call
+
+
+def _as_answer(method: _Method[_Params, _Result]) -> _Method[_Params, _Result]:
+    """The method as a call during which nothing may be written."""
+
+    @wraps(method)
+    def call(self: Warehouse, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
+        with self._session.call(is_answer=True):
+            return method(self, *args, **kwargs)
+
+    return call
+
+
 class Warehouse:
-    """An open store. Use as a context manager, or call `close`.
+    """A store. Use it as a context manager, or call `close`.
+
+    Each call opens what it needs, and closes it when it ends. From the first call in a ``with``
+    block to the end of the block, the store stays open, so calls are fast, and after the first one
+    that writes the store is locked. A store that is open in no block locks nobody out.
 
     Attributes:
-        snapshot_time: Time of the snapshot that is read; None for the store's own file.
-        damage: Why a snapshot is read, and the remedy, if the store is damaged or old.
         kept_snapshots: Number of newest snapshots that `snapshot` keeps.
-        is_patient: Whether a failed checkpoint is left to who calls `recover`; see `open`.
     """
 
-    def __init__(self, path: Path, opened: OpenedStore, writer: Writer | None = None) -> None:
-        self._path, self._writer = path, writer
-        self._answering, self._lock, snapshot, self.damage = opened
-        self.snapshot_time: datetime | None = snapshot and snapshot.taken_at
+    def __init__(self, session: Session) -> None:
+        self._session, self._path = session, session.path
         self.kept_snapshots = KEPT
-        self.is_patient = False
-        self._seconds: float | None = None
-        self._children: DecodingChildren | None = None
-        self._stored: StoredDumps | None = None
 
     @classmethod
-    def open(  # noqa: PLR0913 - users call it with names
+    def open(
         cls,
         path: str | os.PathLike[str] = DEFAULT_PATH,
         *,
         read_only: bool = False,
         create: bool = False,
-        is_shared: bool = False,
-        is_patient: bool = False,
         wait: float = 0.0,
         lake: str | os.PathLike[str] | None = None,
-    ) -> Warehouse:
-        """Open the store in a directory; for writing, the store is migrated as needed.
+    ) -> Self:
+        """The store in a directory, for reading until something is written.
+
+        While another process writes the store, or if the store is of an older tracehouse, damaged
+        or gone, its newest snapshot is read.
 
         Args:
             path: The store's directory.
-            read_only: Let other readers in, and refuse to write. While another process writes the
-                store, or if the store is of an older tracehouse, damaged or gone, its newest
-                snapshot is read.
+            read_only: Refuse to write; a ``with`` block reads one state, that of its beginning.
             create: Create the store if missing; otherwise, a misspelt path is an error.
-            is_shared: Leave the permissions of a new store to the umask; by default only its owner
-                has access.
-            is_patient: Open a store that exists without writing to it: it takes as long as to read
-                it, and works on a full disk. `recover` must be called before the first write, and
-                after each failure; otherwise, a failed checkpoint is answered at once.
             wait: Seconds to wait for other processes that have the store open.
             lake: The lake that the store was exported to, from which a reader gets raw events that
-                retention dropped from the store; LakeError is raised if the lake does not exist.
+                retention dropped from the store; implies `read_only`. LakeError is raised if the
+                lake does not exist.
 
         Raises:
-            StoreError: The store does not exist, the directory is not one, or it cannot be written.
+            StoreError: The store does not exist, or the directory is not one. Calls raise it, too,
+                and these, which are kinds of it:
             StoreLockedError: Other processes have the store open (one may write it, or several may
                 read it), and there is no snapshot to read.
             StoreVersionError: A newer tracehouse wrote the store.
@@ -117,20 +136,59 @@ class Warehouse:
             DamagedStoreError: The store's file is damaged or gone, and an archive exists.
         """
         store = Path(path)
-        if read_only:
-            return cls(store, _with_lake(store, open_to_read(store, wait=wait), lake))
-        # Readers need not wait for the import of the archive.
+        with suppress(DamagedStoreError):  # a snapshot may be read
+            if not (store_exists(store) or create):
+                raise StoreError(str(store), NO_STORE)
+
+        def read() -> OpenedStore:
+            return _with_lake(store, open_to_read(store, wait=wait), lake)
+
+        def write() -> tuple[OpenedStore, Writer]:
+            # Readers need not wait for the import of the archive.
+            from tracehouse.warehouse.opening.write import open_to_write
+
+            return open_to_write(store, create=create, is_shared=False, is_patient=False, wait=wait)
+
+        can_write = not read_only and lake is None
+        return cls(Session(store, read, write if can_write else None, is_created=create))
+
+    @classmethod
+    def open_to_write(
+        cls,
+        path: str | os.PathLike[str] = DEFAULT_PATH,
+        *,
+        create: bool = False,
+        is_shared: bool = False,
+        is_patient: bool = False,
+        wait: float = 0.0,
+    ) -> Self:
+        """The store, locked at once until it is closed, migrated and up to date with its archive.
+
+        Args:
+            path: The store's directory.
+            create: Create the store if missing.
+            is_shared: Leave the permissions of a new store to the umask; by default only its owner
+                has access.
+            is_patient: Open a store that exists without writing to it: it takes as long as to read
+                it, and works on a full disk. `recover` must be called before the first write, and
+                after each failure; otherwise, a failed checkpoint is answered at once.
+            wait: Seconds to wait for other processes that have the store open.
+
+        Raises:
+            StoreError: See `open`; the store cannot be written, too.
+        """
         from tracehouse.warehouse.opening.write import open_to_write
 
-        opened = open_to_write(
+        store = Path(path)
+        opened, writer = open_to_write(
             store, create=create, is_shared=is_shared, is_patient=is_patient, wait=wait
         )
-        warehouse = cls(store, *opened)
+        warehouse = cls(Session.holding(store, opened, writer))
         warehouse.is_patient = is_patient
         return warehouse
 
     @classmethod
-    def open_lake(cls, uri: str | os.PathLike[str]) -> Warehouse:
+    def open_lake(cls, uri: str | os.PathLike[str]) -> Self:
         """Open a lake, which can be queried like a store; no store is needed.
 
         Answers are from the lake's current state; later writes have no effect.
@@ -145,8 +203,29 @@ class Warehouse:
         from tracehouse.warehouse.lake.place import Lake
 
         lake = Lake(uri)
-        return cls(Path(lake.name), OpenedStore(LakeConnections(lake), None))
+        return cls(Session.holding(Path(lake.name), OpenedStore(LakeConnections(lake), None)))
 
+    @property
+    def is_patient(self) -> bool:
+        """Whether a failed checkpoint is left to who calls `recover`; see `open_to_write`."""
+        return self._session.is_patient
+
+    @is_patient.setter
+    def is_patient(self, value: bool) -> None:
+        self._session.is_patient = value
+
+    @property
+    def snapshot_time(self) -> datetime | None:
+        """Time of the snapshot that was read last; None for the store's own file."""
+        snapshot = self._session.last_opened.snapshot
+        return snapshot and snapshot.taken_at
+
+    @property
+    def damage(self) -> str:
+        """Why a snapshot was read, and the remedy, if the store is damaged or old."""
+        return self._session.last_opened.damage
+
+    @_as_call
     def ingest(  # noqa: PLR0913 - users call it with names
         self,
         dumps: AnyPath | Dump | Iterable[AnyPath] | FoundDumps | Sequence[Dump],
@@ -194,7 +273,9 @@ class Warehouse:
         start = time.perf_counter()
         found = find_dumps(dumps, manifest=manifest, layout=layout, etrecord=etrecord)
         kept = Archive(self._path) if archive else None
-        with writing(self._require_writer(), self._path, progress, is_published=snapshot) as report:
+        with writing(
+            self._session.require_writer(), self._path, progress, is_published=snapshot
+        ) as report:
             stored = self.stored_dumps()
             summary = ingest_dumps(stored, found, archive=kept, jobs=jobs, progress=report)
             if kept:
@@ -204,6 +285,7 @@ class Warehouse:
         notes = tuple(found.notes) if isinstance(found, FoundDumps) else ()
         return replace(summary, notes=notes, seconds=time.perf_counter() - start)
 
+    @_as_call
     def drain(
         self, *, jobs: int | None = None, progress: Callable[[IngestProgress], None] | None = None
     ) -> IngestSummary:
@@ -227,7 +309,7 @@ class Warehouse:
         from tracehouse.warehouse.opening.write import writing
 
         start = time.perf_counter()
-        with writing(self._require_writer(), self._path, progress) as report:
+        with writing(self._session.require_writer(), self._path, progress) as report:
             stored, children = self.stored_dumps(), self.children
             summary = drain_inbox(stored, self._path, children, jobs=jobs, progress=report)
         return replace(summary, seconds=time.perf_counter() - start)
@@ -235,12 +317,9 @@ class Warehouse:
     @property
     def children(self) -> DecodingChildren:
         """Processes that decode what others sent, until the store is closed."""
-        if self._children is None:
-            from tracehouse.warehouse.load import children
+        return self._session.children
 
-            self._children = children.DecodingChildren()
-        return self._children
-
+    @_as_call
     def record_refusals(
         self, refusals: Sequence[Refusal], *, settled: Sequence[tuple[str, str]] = ()
     ) -> None:
@@ -257,11 +336,12 @@ class Warehouse:
         from tracehouse.warehouse.load.loader import Loader
         from tracehouse.warehouse.opening.write import writing
 
-        with writing(self._require_writer(), self._path, None):
+        with writing(self._session.require_writer(), self._path, None):
             loader = Loader(self.writing, Archive(self._path))
             loader.record(refusals)
             loader.settle_conflicts(settled)
 
+    @_as_call
     def snapshot(self, *, kept: int | None = None) -> Snapshot:
         """Publish a snapshot of the store, which other processes can read while this one writes.
 
@@ -279,13 +359,14 @@ class Warehouse:
         """
         kept = kept or self.kept_snapshots
         try:
-            return publish_snapshot(self._require_writer(), self._path, kept=kept)
+            return publish_snapshot(self._session.require_writer(), self._path, kept=kept)
         except FailedCheckpointError:
             if self.is_patient:
                 raise
             self.recover(nullcontext())
-            return publish_snapshot(self._require_writer(), self._path, kept=kept)
+            return publish_snapshot(self._session.require_writer(), self._path, kept=kept)
 
+    @_as_call
     def compact(
         self,
         alone: AbstractContextManager[None],
@@ -303,7 +384,7 @@ class Warehouse:
         """
         from tracehouse.warehouse.upkeep.compact import clear_compaction_request, replace_file
 
-        snapshot, file = self.snapshot(), self._require_writer().file
+        snapshot, file = self.snapshot(), self._session.require_writer().file
         with errors_while_open(self._path, self._path / FILE_NAME):
             delete_log_sum(self._path / FILE_NAME)
             try:
@@ -311,11 +392,12 @@ class Warehouse:
             finally:  # the file may have been replaced before the failure
                 if not file.is_in_place():
                     with alone:
-                        self._move(self._reopen)
-                    self._require_writer().settle()
+                        self._session.reopen()
+                    self._session.require_writer().settle()
             clear_compaction_request(self._path)
         return done
 
+    @_as_call
     def recover(
         self,
         alone: AbstractContextManager[None],
@@ -334,73 +416,9 @@ class Warehouse:
             StoreError: The disk still fails, or the store was opened to be read.
             DamagedStoreError: The file is damaged or gone, and an archive exists.
         """
-        from tracehouse.warehouse.opening.write import catch_up
+        self._session.recover(alone, progress)
 
-        with errors_while_open(self._path, self._path / FILE_NAME):
-            if read_failures(self._path).is_rebuild_wanted:
-                with alone:
-                    self._move(lambda: self._rebuild(progress))
-            elif not self._require_writer().is_usable():
-                with alone:
-                    self._move(lambda: self._reopen_torn(progress))
-            self._require_writer().settle()
-            catch_up(self.writing, self._path)
-
-    def _move(self, reopen: Callable[[], duckdb.DuckDBPyConnection]) -> None:
-        """Use the connection that a function opens instead of the writer's."""
-        if self._stored is None:
-            reopen()
-        else:
-            self._stored.move(reopen)
-
-    def _reopen_torn(
-        self, progress: Callable[[IngestProgress], None] | None
-    ) -> duckdb.DuckDBPyConnection:
-        """Open the store's file again, or rebuild it if a checkpoint left it damaged.
-
-        Raises:
-            StoreError: The file cannot be opened or rebuilt.
-            DamagedStoreError: The file is damaged or gone for another reason.
-        """
-        try:
-            return self._reopen()
-        except DamagedStoreError:
-            if not may_be_torn(self._path):
-                raise
-            return self._rebuild(progress)
-
-    def _rebuild(
-        self, progress: Callable[[IngestProgress], None] | None
-    ) -> duckdb.DuckDBPyConnection:
-        """Rebuild the store, and open its new file; returns its connection.
-
-        Raises:
-            StoreError: The store cannot be rebuilt or opened.
-        """
-        from tracehouse.warehouse.opening.write import rebuild_after_failure
-
-        self._answering.close()
-        self._require_writer().close()
-        rebuild_after_failure(self._path, progress)
-        return self._reopen()
-
-    def _reopen(self) -> duckdb.DuckDBPyConnection:
-        """Open the store's file again, which may be another one now; returns its connection.
-
-        Raises:
-            StoreError: The file cannot be opened.
-            DamagedStoreError: The file is damaged or gone, and an archive exists.
-        """
-        if not store_exists(self._path):
-            raise StoreError(str(self._path), NO_STORE)
-        is_shared = bool(self._path.stat().st_mode & 0o077)
-        self._answering.close()
-        self._require_writer().close()
-        writer = self._writer = Writer(self._path, is_shared=is_shared, is_careful=True)
-        file = self._path / FILE_NAME
-        self._answering = StoreConnections(self._path, file, writer=writer.connection)
-        return writer.connection
-
+    @_as_answer
     def export_lake(
         self,
         uri: str | os.PathLike[str],
@@ -425,13 +443,15 @@ class Warehouse:
 
         lake = Lake(uri)
         lake.begin()
-        writer = self._writer.connection if self._writer else None
-        with_lake = StoreWithLake(self._path, self._answering.file, lake, writer=writer)
-        with closing(with_lake), errors_while_open(self._path, self._answering.file):
+        answering, writer = self._session.answering, self._session.writer
+        connection = writer.connection if writer else None
+        with_lake = StoreWithLake(self._path, answering.file, lake, writer=connection)
+        with closing(with_lake), errors_while_open(self._path, answering.file):
             connection = with_lake.connection("trusted")
             with reading(connection):
                 return export_store(connection, lake, progress=progress)
 
+    @_as_call
     def decide(self, group_id: str, *, state: str, reason: str, user: str | None = None) -> None:
         """Record a decision about a group of alerts, as a row of group_decisions.
 
@@ -449,7 +469,8 @@ class Warehouse:
 
         decide_group(self.writing, self._path, group_id, state=state, reason=reason, user=user)
 
-    def write_note(self, text: str, *, user: str | None = None, **point: Any) -> str:
+    @_as_call
+    def write_note(self, /, text: str, *, user: str | None = None, **point: Any) -> str:
         """Record a note on points, as a row of group_decisions; returns its id.
 
         Args:
@@ -467,6 +488,7 @@ class Warehouse:
 
         return write_note(self.writing, self._path, Point(**point), text, user=user)
 
+    @_as_call
     def withdraw_note(self, note_id: str, *, user: str | None = None) -> None:
         """Withdraw a note, which no query shows from then on.
 
@@ -478,6 +500,7 @@ class Warehouse:
 
         withdraw_note(self.writing, self._path, note_id, user=user)
 
+    @_as_call
     def keep_night(self, night: JudgedNight) -> None:
         """Record the result of a night, as a row of judged_nights.
 
@@ -522,22 +545,25 @@ class Warehouse:
         import pyarrow as pa
 
         query = find_query(name) if isinstance(name, str) else name
-        if query.is_computed:
-            from tracehouse.warehouse.regressions.computed import answer_computed
+        with self._session.call(is_answer=True):
+            if query.is_computed:
+                from tracehouse.warehouse.regressions.computed import answer_computed
 
-            yield answer_computed(self, query, params).to_reader()
-            return
-        connection = self._answering.for_query(query, params)
-        with self._explained(), reading(connection):
-            note = self._answering.note(connection, query.sql)
-            batches = stream_answer(
-                connection, query, params, seconds=self._seconds, most_rows=most_rows
-            )
-            with closing(batches):
-                first = next(batches)
-                schema = first.schema.with_metadata({"note": note} if note else None)
-                yield pa.RecordBatchReader.from_batches(schema, chain([first], batches))
+                yield answer_computed(self, query, params).to_reader()
+                return
+            answering = self._session.answering
+            connection = answering.for_query(query, params)
+            with self._explained(), reading(connection):
+                note = answering.note(connection, query.sql)
+                batches = stream_answer(
+                    connection, query, params, seconds=self._session.seconds, most_rows=most_rows
+                )
+                with closing(batches):
+                    first = next(batches)
+                    schema = first.schema.with_metadata({"note": note} if note else None)
+                    yield pa.RecordBatchReader.from_batches(schema, chain([first], batches))
 
+    @_as_answer
     def sql(
         self,
         text: str,
@@ -556,12 +582,14 @@ class Warehouse:
         Raises:
             StatementError: The statement is not a single SELECT (or EXPLAIN of one), or fails.
         """
-        if allow_files and self._writer is not None:
+        if allow_files and self._session.writer is not None:
             raise StatementError("files can be read only if the store is opened read-only")
-        connection = self._answering.connection("with files" if allow_files else "untrusted", text)
+        connection = self._session.answering.connection(
+            "with files" if allow_files else "untrusted", text
+        )
         with self._explained():
             table = answer_statement(connection, text, params, allow_files=allow_files)
-            return self._answering.with_note(table, connection, text)
+            return self._session.answering.with_note(table, connection, text)
 
     @contextmanager
     def stream(
@@ -573,23 +601,26 @@ class Warehouse:
             text: The statement; it is not checked, so it must not come from a user.
             params: Values of parameters by name.
         """
-        connection = self._answering.for_statement(text)
-        with self._explained(), reading(connection):
-            answer = connection.sql(duckdb_text(text), params=params)
-            with answer.to_arrow_reader(_BATCH_ROWS) as rows:
-                yield rows
+        with self._session.call(is_answer=True):
+            connection = self._session.answering.for_statement(text)
+            with self._explained(), reading(connection):
+                answer = connection.sql(duckdb_text(text), params=params)
+                with answer.to_arrow_reader(_BATCH_ROWS) as rows:
+                    yield rows
 
+    @_as_answer
     def schema(self) -> pa.Table:
         """Tables, views and columns with types and comments.
 
         Returns:
             table_name, column_name (null for the table or view itself), type, comment.
         """
-        connection = self._answering.connection("trusted", " ".join(load_views()))
-        with errors_while_open(self._path, self._answering.file):
+        connection = self._session.answering.connection("trusted", " ".join(load_views()))
+        with errors_while_open(self._path, self._session.answering.file):
             comment_views(connection)
             return connection.sql(read_statement("described_schema")).to_arrow_table()
 
+    @_as_answer
     def exported_program(
         self,
         etrecord_id: int | None = None,
@@ -614,8 +645,8 @@ class Warehouse:
         from tracehouse.warehouse.programs import exported_programs as programs
 
         wanted = graph or EDGE_PROGRAM
-        with errors_while_open(self._path, self._answering.file):
-            connection = self._answering.connection("trusted")
+        with errors_while_open(self._path, self._session.answering.file):
+            connection = self._session.answering.connection("trusted")
             file, sha256 = programs.find_etrecord(
                 connection, etrecord_id=etrecord_id, dump_id=dump_id
             )
@@ -632,8 +663,8 @@ class Warehouse:
         The body then raises SlowAnswerError, or LongQuestionError as soon as a canned query is seen
         to take longer; close the store afterwards.
         """
-        self._seconds = seconds
-        return within(seconds, self._answering.interrupt, stop)
+        self._session.seconds = seconds
+        return within(seconds, self._session.interrupt, stop)
 
     def reader(self) -> Warehouse:
         """A read-only view of this store for another thread, as of the last commit.
@@ -643,12 +674,12 @@ class Warehouse:
         Raises:
             StoreError: This store was opened to be read; open another one instead.
         """
-        answering = StoreConnections(self._path, self._answering.file, writer=self.writing)
-        return Warehouse(self._path, OpenedStore(answering, None))
+        answering = StoreConnections(self._path, self._session.answering.file, writer=self.writing)
+        return Warehouse(Session.holding(self._path, OpenedStore(answering, None)))
 
     def limit_to(self, pools: Collection[str]) -> None:
         """Hide all but what is of these device pools; before the first query."""
-        self._answering.limit_to(pools)
+        self._session.answering.limit_to(pools)
 
     @property
     def writing(self) -> duckdb.DuckDBPyConnection:
@@ -657,18 +688,14 @@ class Warehouse:
         Raises:
             StoreError: The store was opened to be read.
         """
-        return self._require_writer().connection
+        return self._session.require_writer().connection
 
     def stored_dumps(self) -> StoredDumps:
         """The index of its dumps, which is read once.
 
         StoreError is raised if the store was opened to be read.
         """
-        from tracehouse.warehouse.load.stored_dumps import StoredDumps
-
-        if self._stored is None:
-            self._stored = StoredDumps(self.writing)
-        return self._stored
+        return self._session.stored_dumps()
 
     def close(self) -> None:
         """Close the store; further use fails.
@@ -680,71 +707,21 @@ class Warehouse:
                 the file was deleted or replaced.
             FailedCheckpointError: The last checkpoint failed, and the store was opened patiently.
         """
-        try:
-            if self._writer is not None and self._writer.is_open and self._writer.is_settled:
-                self._writer.checkpoint()
-        except FailedCheckpointError:
-            if self.is_patient:
-                raise
-            self._rebuild_closed()
-        finally:
-            self._release()
+        self._session.close()
 
-    def _rebuild_closed(self) -> None:
-        """Rebuild the store, whose lock is kept until then.
-
-        Raises:
-            StoreError: The store cannot be rebuilt.
-        """
-        from tracehouse.warehouse.opening.write import rebuild_after_failure
-
-        self._close_connections()
-        rebuild_after_failure(self._path)
-
-    def _close_connections(self) -> None:
-        if self._children is not None:
-            self._children.close()
-        if self._stored is not None:
-            self._stored.close()
-        self._answering.close()
-        if self._writer is not None:
-            self._writer.close()
-
-    def _release(self) -> None:
-        self._close_connections()
-        if self._lock is not None:
-            self._lock.release()
-
-    def __enter__(self) -> Warehouse:
+    def __enter__(self) -> Self:
+        self._session.enter()
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if error is None:
-            self.close()
-        else:  # the body's error is more informative than that of a failed close
-            try:
-                is_ours = self._writer is not None and not self.is_patient
-                if is_ours and isinstance(error, FailedCheckpointError):
-                    self._rebuild_closed()
-            finally:
-                self._release()
+        self._session.close(error)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
         """Turn DuckDB's errors about a query into our own."""
-        file = self._answering.file
-        with errors_while_open(self._path, file), self._answering.explaining_errors():
+        file = self._session.answering.file
+        with errors_while_open(self._path, file), self._session.answering.explaining_errors():
             yield
-
-    def _require_writer(self) -> Writer:
-        """The store's writer.
-
-        Raises:
-            StoreError: The store was opened to be read.
-        """
-        if self._writer is None:
-            raise StoreError(str(self._path), "opened to be read; open it without read_only")
-        return self._writer
 
 
 def _with_lake(

@@ -10,9 +10,8 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from tracehouse.cli.remote.questions import RemoteStore
-from tracehouse.queries.answers import stream_answer
+from tracehouse.queries.answers import report_text, stream_answer
 from tracehouse.queries.report.settings import Settings, read_settings
-from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.store import Warehouse
 
 if TYPE_CHECKING:
@@ -65,20 +64,28 @@ class AskedStore:
         Raises:
             QueryError: Both a head and a branch are given, or the store has no such build.
         """
-        from tracehouse.queries.report.forms import render
-        from tracehouse.queries.report.pairwise import compare_report
-        from tracehouse.queries.report.stored_nights import read_night
-
-        if head is not None and branch is not None:
-            raise QueryError("branch: name either a head or a branch, not both")
         with self._opened() as store:
             if isinstance(store, RemoteStore):
                 builds = {"head": head, "base": base, "branch": branch}
                 return store.document("/v1/report", "markdown", builds)
-            settings = self._settings().of_branch(branch)
-            if base is None:
-                return render(read_night(store, settings, head).report, "markdown")
-            return render(compare_report(store, settings, base=base, head=head), "markdown")
+            settings = self._settings()
+            return report_text(store, settings, head, base=base, branch=branch, form="markdown")
+
+    def explain(self, group: str, *, head: str | None = None) -> str:
+        """The explanation of an alert in Markdown.
+
+        QueryError is raised if the report of the build has no such alert.
+        """
+        from tracehouse.queries.explain.explanation import explain_group
+        from tracehouse.queries.explain.forms import render
+        from tracehouse.queries.report.stored_nights import read_night
+
+        with self._opened() as store:
+            if isinstance(store, RemoteStore):
+                given = {"group": group, "head": head}
+                return store.document("/v1/explain", "markdown", given)
+            night = read_night(store, self._settings(), head)
+            return render(explain_group(store, night.report, group), "markdown")
 
     def _settings(self) -> Settings:
         return read_settings(self.config)

@@ -39,12 +39,21 @@ def following(header: Header) -> str:
     return f"Ask next: {', '.join(header.following)}." if header.following else ""
 
 
+def describe(header: Header) -> str:
+    """All that is known of a query or a view, in Markdown."""
+    parameters = [f"* `{one.name}` ({one.type}{_default(one)}): {one.doc}" for one in header.params]
+    columns = [f"* `{one.name}` ({one.type}): {one.doc}" for one in header.columns]
+    titled = ["## Parameters", *parameters] if parameters else []
+    parts = [f"# {header.name}", header.purpose, header.description, *titled, "## Columns"]
+    return "\n".join(filter(None, [*parts, *columns, following(header)]))
+
+
 def _headers() -> Iterator[tuple[str, AgentResource]]:
     views = [parse_header(text, name) for name, text in read_sql_files("views").items()]
     for kind, headers in (("queries", list_headers()), ("views", sorted(views))):
         for header in headers:
             description = f"Columns, with units: {header.purpose}"
-            resource = AgentResource(header.name, description, partial(_describe, header))
+            resource = AgentResource(header.name, description, partial(describe, header))
             yield f"{_SCHEME}{kind}/{header.name}", resource
 
 
@@ -55,15 +64,6 @@ def _documents() -> Iterator[tuple[str, AgentResource]]:
             title = file.readline().lstrip("# ").strip()
         read = partial(path.read_text, encoding="utf-8")
         yield f"{_SCHEME}docs/{path.stem}", AgentResource(path.stem, title, read)
-
-
-def _describe(header: Header) -> str:
-    """All that is known of a query or a view."""
-    parameters = [f"* `{one.name}` ({one.type}{_default(one)}): {one.doc}" for one in header.params]
-    columns = [f"* `{one.name}` ({one.type}): {one.doc}" for one in header.columns]
-    titled = ["## Parameters", *parameters] if parameters else []
-    parts = [f"# {header.name}", header.purpose, header.description, *titled, "## Columns"]
-    return "\n".join(filter(None, [*parts, *columns, following(header)]))
 
 
 def _default(parameter: Parameter) -> str:

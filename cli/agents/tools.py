@@ -1,25 +1,32 @@
-"""The tools of agents: every canned query, and what else can be asked of a store."""
+"""The tools of agents: reports, comparisons, explanations, canned queries and SQL."""
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tracehouse.cli.agents.asked_store import AskedStore
 from tracehouse.cli.agents.pages import Answer, Cursor, table_answer, text_answer
-from tracehouse.cli.agents.resources import following
+from tracehouse.cli.agents.resources import describe, following
 from tracehouse.cli.files import dump_source
-from tracehouse.cli.parameter_schemas import parameter_schema
-from tracehouse.warehouse.catalogue.header import Header, Parameter
-from tracehouse.warehouse.catalogue.queries import list_headers
-from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.catalogue.header import Header
+from tracehouse.warehouse.catalogue.queries import find_query, list_headers
+from tracehouse.warehouse.errors import QueryError, suggest
 
-_CURSOR = {"type": "string"}
-_BUILD = {"type": "string", "description": "A build; by default the last one."}
-_MOST_DOC = 160  # characters of a parameter's meaning
-_OFTEN = 8  # queries; the instructions explain a parameter of more, instead of each tool
+_MOST_FOUND = 8  # queries that fit a description in words
+_WORD = re.compile(r"[a-z0-9]+")
+_STEM = 4  # letters in which words of one root are the same, as in slow, slower and slowest
+_IN_NAME, _IN_PURPOSE, _ELSEWHERE = 6, 3, 1
+_UNSAID = frozenset(_WORD.findall(
+    "a an and any are as at be by did do does for from had has have how i in is it its many me "
+    "much of on or over show than that the their there these this to was were what when where "
+    "which who why with"
+))  # fmt: skip
 
 Arguments = Mapping[str, Any]
 
@@ -40,116 +47,191 @@ class AgentTool(NamedTuple):
         """
         given = {name: value for name, value in arguments.items() if value is not None}
         cursor = Cursor.parse(given.pop("cursor", None))
-        self._check(given)
-        known = [one for one in store.last if cursor and one.digest == cursor.digest]
-        answer = known[0] if known else self.answer(store, given)
+        known = {name: one for name, one in self.schema["properties"].items() if name != "cursor"}
+        _check(self.name, known, self.schema["required"], given)
+        for name, value in given.items():
+            if known[name]["type"] == "string" and not isinstance(value, str):
+                raise QueryError(f"{self.name}: {name} is {value!r}, wanted a text")
+            if known[name]["type"] == "object" and not isinstance(value, dict):
+                raise QueryError(f"{self.name}: {name} is {value!r}, wanted an object")
+        kept = [one for one in store.last if cursor and one.digest == cursor.digest]
+        answer = kept[0] if kept else self.answer(store, given)
         store.last[:] = [answer]
         return answer.page(cursor)
-
-    def _check(self, given: Arguments) -> None:
-        """Check the names of arguments, and that those for texts are texts.
-
-        Raises:
-            QueryError: One is unknown or missing, or is no text.
-        """
-        known = {name: one for name, one in self.schema["properties"].items() if name != "cursor"}
-        for name, value in given.items():
-            if name not in known:
-                raise QueryError(f"{self.name}: unknown {name!r}; wanted {', '.join(known)}")
-            if known[name].get("type") == "string" and not isinstance(value, str):
-                raise QueryError(f"{self.name}: {name} is {value!r}, wanted a text")
-        for name in self.schema["required"]:
-            if name not in given:
-                raise QueryError(f"{self.name}: {name} is missing")
 
 
 @cache  # a service asks for each request
 def list_tools(*, has_files: bool) -> Mapping[str, AgentTool]:
     """All tools by name; only agents on this machine may name files."""
-    tools = [*_others(), *([_INSPECT] if has_files else []), *map(_query_tool, list_headers())]
+    tools = [*_tools(), *([_INSPECT] if has_files else [])]
     return {tool.name: tool for tool in tools}
 
 
-@cache
-def shared_parameters() -> Mapping[str, Parameter]:
-    """The parameters that many queries have, by name."""
-    every = [one for header in list_headers() for one in header.params]
-    often = Counter(one.name for one in every)
-    return {one.name: one for one in every if often[one.name] > _OFTEN and not one.is_required}
+def find_headers(words: str) -> list[Header]:
+    """The canned queries that fit a description in words, the best first; all without words."""
+    wanted = {_stem(word) for word in _WORD.findall(words.lower()) if word not in _UNSAID}
+    scores = {header: _score(header, wanted) for header in list_headers()}
+    if not any(scores.values()):
+        return list_headers()
+    found = sorted(filter(scores.__getitem__, scores), key=lambda one: (-scores[one], one.name))
+    return found[:_MOST_FOUND]
 
 
-def _query_tool(header: Header) -> AgentTool:
-    columns = ", ".join(column.name for column in header.columns)
-    return AgentTool(
-        header.name,
-        f"{header.purpose} Columns: {columns}.",
-        _schema({one.name: _property(one) for one in header.params}, _required(header.params)),
-        partial(_answer_query, header),
+def _score(header: Header, wanted: set[str]) -> int:
+    others = [header.description, *(f"{one.name} {one.doc}" for one in header.columns)]
+    said = [header.name.replace("_", " "), header.purpose, " ".join(others)]
+    sums = zip(said, (_IN_NAME, _IN_PURPOSE, _ELSEWHERE), strict=True)
+    return sum(
+        weight * len(wanted & {_stem(word) for word in _WORD.findall(text.lower())})
+        for text, weight in sums
     )
 
 
-def _answer_query(header: Header, store: AskedStore, arguments: Arguments) -> Answer:
-    table = store.query(header.name, arguments)
-    return table_answer(header.purpose, table, following=following(header))
+def _stem(word: str) -> str:
+    return word[:_STEM]
 
 
-def _property(parameter: Parameter) -> dict[str, Any]:
-    schema = parameter_schema(parameter)
-    form = schema.pop("description", "")
-    if parameter.name in shared_parameters():
-        return schema
-    default = f"Default: {parameter.default}." if parameter.default is not None else ""
-    doc = parameter.doc.partition("; ")[0][:_MOST_DOC]
-    return {**schema, "description": " ".join(filter(None, [doc, form, default]))}
+def _check(
+    called: str, known: Mapping[str, object], required: Sequence[str], given: Arguments
+) -> None:
+    """Check the names of arguments.
+
+    Raises:
+        QueryError: One is unknown or missing.
+    """
+    for name in given:
+        if name not in known:
+            raise QueryError(f"{called}: unknown {name!r}; wanted {', '.join(known)}")
+    for name in required:
+        if name not in given:
+            raise QueryError(f"{called}: {name} is missing")
 
 
-def _required(parameters: Sequence[Parameter]) -> tuple[str, ...]:
-    return tuple(one.name for one in parameters if one.is_required)
-
-
-def _schema(properties: Mapping[str, Any], required: Sequence[str] = ()) -> Mapping[str, Any]:
-    return {
+def _tool(
+    name: str,
+    purpose: str,
+    answer: Callable[[AskedStore, Arguments], Answer],
+    required: Mapping[str, str] | None = None,
+    optional: Mapping[str, str] | None = None,
+) -> AgentTool:
+    """A tool whose arguments are texts with these meanings, but for the objects `params`."""
+    named = {**(required or {}), **(optional or {})}
+    properties = {
+        name: {"type": "object" if name == "params" else "string", "description": doc}
+        for name, doc in named.items()
+    }
+    schema = {
         "type": "object",
-        "properties": {**properties, "cursor": _CURSOR},
-        "required": list(required),
+        "properties": {**properties, "cursor": {"type": "string"}},
+        "required": list(required or {}),
         "additionalProperties": False,
     }
+    return AgentTool(name, purpose, schema, answer)
 
 
-def _others() -> Iterator[AgentTool]:
-    branch = {"type": "string", "description": "Branch whose last build is judged, not a head."}
-    builds = {"base": _BUILD, "head": _BUILD}
-    about = "One SELECT of DuckDB's SQL; it changes nothing. VARCHAR has all digits of a number."
-    text = {"type": "string", "description": about}
-    yield AgentTool(
+def _tools() -> Iterator[AgentTool]:
+    build = "A build; by default the last one."
+    yield _tool(
         "report",
-        "What regressed: the verdict of the night of a build, with one alert for each cause.",
-        _schema({"head": _BUILD, "branch": branch}),
+        "What regressed: the verdict on a build, with one alert for each cause and its group id.",
         lambda store, given: _report("The nightly report.", store, given),
+        optional={"head": build, "branch": "Branch whose last build is judged, not a head."},
     )
-    yield AgentTool(
+    yield _tool(
         "compare",
-        "What changed between two builds, in words: the verdict first, then each change.",
-        _schema(builds, ("base", "head")),
+        "What changed between two builds, in words: the verdict first, then each change. The query "
+        "regression_deltas has the rows.",
         lambda store, given: _report("The comparison of two builds.", store, given),
+        {"base": "The earlier build.", "head": "The later build."},
     )
-    yield AgentTool(
+    yield _tool(
+        "explain",
+        "Why an alert of the report is there: what differs between its last good build and its "
+        "first bad one in programs, time by module and operator, environment, memory and values.",
+        lambda store, given: text_answer("The explanation.", store.explain(**given)),
+        {"group": "Id of the alert's group, as report shows it."},
+        {"head": "Build of the report; by default the last one."},
+    )
+    yield _tool(
+        "find_query",
+        "Names and purposes of the canned queries that fit a question; all of them without one.",
+        _find,
+        optional={"question": "What you want to know, in English words."},
+    )
+    yield _tool(
+        "describe_query",
+        "Parameters, defaults, columns and units of one canned query, and what to ask next.",
+        _describe,
+        {"name": "Name of the query."},
+    )
+    yield _tool(
+        "query",
+        "Rows of a canned query, such as coverage (what there is), regression_deltas (two builds), "
+        "build_history (one operator over builds), operator_hotspots (where time goes), "
+        "device_health, framework_tax or percentiles; find_query names the others. Most take "
+        "the lists device, model, backend and build, which may have globs.",
+        _query,
+        {"name": "Name of the query."},
+        {"params": 'Its parameters, such as {"base": "b1", "head": "b2", "model": ["mv2"]}.'},
+    )
+    yield _tool(
         "sql",
         "Rows of your own SELECT over the tables and views that the tool schema lists.",
-        _schema({"statement": text}, ("statement",)),
         lambda store, given: table_answer("The rows.", store.sql(given["statement"])),
+        {
+            "statement": "One SELECT of DuckDB's SQL; it changes nothing. VARCHAR has all digits "
+            "of a number."
+        },
     )
-    yield AgentTool(
+    yield _tool(
         "schema",
-        "Tables, views and columns for sql, with units and meanings.",
-        _schema({}),
-        lambda store, _: table_answer("Read views, which have names and ns.", store.schema()),
+        "Tables and views for sql; the columns of one, with units and meanings.",
+        _schema,
+        optional={"table": "The table or view whose columns are wanted."},
     )
 
 
 def _report(purpose: str, store: AskedStore, given: Arguments) -> Answer:
     text = store.report(**given)
-    return text_answer(purpose, text, following="Ask next: regression_deltas, build_history.")
+    return text_answer(purpose, text, following="Ask next: explain, regression_deltas.")
+
+
+def _find(_: AskedStore, given: Arguments) -> Answer:
+    lines = [f"* {one.name}: {one.purpose}" for one in find_headers(given.get("question", ""))]
+    return text_answer(
+        "Canned queries.", "\n".join(lines), following="Ask next: describe_query, query."
+    )
+
+
+def _describe(_: AskedStore, given: Arguments) -> Answer:
+    header = find_query(given["name"]).header
+    return text_answer(header.purpose, describe(header))
+
+
+def _query(store: AskedStore, given: Arguments) -> Answer:
+    header, params = find_query(given["name"]).header, given.get("params", {})
+    required = [one.name for one in header.params if one.is_required]
+    _check(header.name, {one.name: one for one in header.params}, required, params)
+    table = store.query(header.name, params)
+    return table_answer(header.purpose, table, following=following(header))
+
+
+def _schema(store: AskedStore, given: Arguments) -> Answer:
+    """The tables, or the columns of one.
+
+    Raises:
+        QueryError: There is no such table.
+    """
+    columns, name = store.schema(), given.get("table")
+    is_table = pc.is_null(columns["column_name"])
+    if name is None:
+        tables = columns.filter(is_table).select(["table_name", "type", "comment"])
+        return table_answer("Read views, which have names and ns.", tables)
+    known = columns.filter(is_table)["table_name"].to_pylist()
+    if name not in known:
+        raise QueryError(f"schema: no table {name!r}{suggest(name, known)}")
+    own = pc.and_(pc.equal(columns["table_name"], name), pc.invert(is_table))
+    return table_answer("Columns.", columns.filter(own))
 
 
 def _inspect(_: AskedStore, given: Arguments) -> Answer:
@@ -158,14 +240,13 @@ def _inspect(_: AskedStore, given: Arguments) -> Answer:
     from tracehouse.queries.event_blocks.time_scales import TimeScale
 
     blocks = read_event_blocks(dump_source(given["file"]))
-    table = event_block_table(blocks, TimeScale.MS, has_framework_events=False)
+    table: pa.Table = event_block_table(blocks, TimeScale.MS, has_framework_events=False)
     return table_answer("One dump's events, in milliseconds.", table)
 
 
-_FILE = {"type": "string", "description": "Path of an ETDump on this machine, or ZIP!MEMBER."}
-_INSPECT = AgentTool(
+_INSPECT = _tool(
     "inspect",
     "One ETDump's events as ExecuTorch's Inspector shows them, without a store.",
-    _schema({"file": _FILE}, ("file",)),
     _inspect,
+    {"file": "Path of an ETDump on this machine, or ZIP!MEMBER."},
 )

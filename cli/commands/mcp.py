@@ -13,7 +13,7 @@ from tracehouse.cli.options import DEFAULT_STORE, Config, Store
 if TYPE_CHECKING:
     from tracehouse.cli.agents.asked_store import AskedStore
 
-_MISSING = "the package {name} is not installed; 'pip install \"tracehouse[mcp]\"' adds it"
+_MISSING = "the package {name} is not installed; 'pip install \".[mcp]\"' in a checkout adds it"
 _CALLS = 8  # at a time, each with an open store; more wait
 _ENDING_SECONDS = 1.0  # until the process ends after its input, whatever its threads do
 
@@ -21,8 +21,8 @@ _ENDING_SECONDS = 1.0  # until the process ends after its input, whatever its th
 def mcp(store: Store = DEFAULT_STORE, config: Config = None) -> None:
     """Answer an agent by the Model Context Protocol, on standard input and output.
 
-    The tools are all canned queries, report, compare, sql, schema and inspect; none changes
-    anything. A store is opened for each call. Ends when standard input ends.
+    Its few tools report, compare, explain, find and answer canned queries and SQL, and inspect
+    dumps; none changes anything. A store is opened for each call. Ends when standard input ends.
 
     Raises:
         OutputError: The package of the protocol is not installed.

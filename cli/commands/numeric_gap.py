@@ -73,7 +73,7 @@ def numeric_gap(
     computed from it agree.
 
     Without HEAD, BASE is compared with its exported program, run on the representative inputs in
-    the ETRecord. Only this needs executorch: pip install 'tracehouse[executorch]'
+    the ETRecord. Only this needs executorch: pip install '.[executorch]' in a checkout
 
     Exits 1 if no value could be compared.
 

@@ -98,7 +98,7 @@ def record(
     prints what `tracehouse compare` says about the two builds: each dump is paired with one of the
     other program, recorded right before or after it, so that changes of the device cancel out.
 
-    This needs executorch: pip install 'tracehouse[executorch]'
+    This needs executorch: pip install '.[executorch]' in a checkout
     """
     from tracehouse.ingest.recording.dump_place import place_for_dump
     from tracehouse.ingest.recording.manifest import check_manifest

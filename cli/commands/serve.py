@@ -12,7 +12,8 @@ from tracehouse.cli.options import DEFAULT_STORE, Config, Store
 from tracehouse.ingest.producers import read_user_rules, use_user_rules, user_rules
 
 _MISSING = (
-    "the package {name} is not installed; 'pip install \"tracehouse[serve]\"' adds what serve needs"
+    "the package {name} is not installed; 'pip install \".[serve]\"' in a checkout adds what serve "
+    "needs"
 )
 
 

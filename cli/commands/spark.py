@@ -22,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     short_help="Fill and query a lake with Apache Spark.",
     help="Fill and query a lake with Apache Spark, on one machine or many. Needs Java 17 and: "
-    "pip install 'tracehouse[spark]'",
+    "pip install '.[spark]' in a checkout",
 )
 
 _REMEDY = "list them with: tracehouse query ingest_errors --lake LAKE"

@@ -62,7 +62,7 @@ class Service:
         """Open a store as its only writer, and begin to index accepted dumps.
 
         Raises:
-            StoreError: The store cannot be opened; see `Warehouse.open`.
+            StoreError: The store cannot be opened; see `Warehouse.open_to_write`.
         """
         self.store, self.settings, self.config = store, settings, config
         self.started = time.monotonic()
@@ -162,11 +162,11 @@ class Service:
 def _open(store: Path) -> Warehouse:
     """Open a store for writing, after a rebuild if its file is damaged, missing or too old."""
     try:
-        return Warehouse.open(store, create=True, is_patient=True)
+        return Warehouse.open_to_write(store, create=True, is_patient=True)
     except (DamagedStoreError, OldStoreError) as error:
         from tracehouse.warehouse.upkeep.rebuild import rebuild_store  # a slow import
 
         write_note(f"{store}: {error.damage}; rebuilding the store from the archive")
         summary = rebuild_store(store)
         write_note(f"{store}: rebuilt, with {summary.n_dumps:,} dumps")
-        return Warehouse.open(store, is_patient=True)
+        return Warehouse.open_to_write(store, is_patient=True)

@@ -29,7 +29,7 @@ from tracehouse.ingest.sources.reading import describe_refusal
 Array = NDArray[Any]
 
 _WORKER = Path(__file__).with_name("worker.py")
-_INSTALL = "pip install 'tracehouse[executorch]'"
+_INSTALL = "pip install '.[executorch]' in a checkout"
 _IDENTIFIER = slice(4, 6)  # of a .pte: ET12, or another version
 _ARRAY_MARKS = (b"PK", b"\x93NUMPY")
 _NUMBER_KINDS = "biufc"

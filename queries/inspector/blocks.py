@@ -56,6 +56,10 @@ class EventBlock:
             )
         )
 
+    def __repr__(self) -> str:
+        count = len(self.events)
+        return f"EventBlock({self.name!r}, {count:,} event{'' if count == 1 else 's'})"
+
     def _repr_html_(self) -> str:
         """The block's events as a table, for notebooks."""
         columns = event_columns(

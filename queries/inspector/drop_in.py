@@ -41,7 +41,7 @@ from tracehouse.queries.inspector.comparators import (
     warn_of_arrays,
 )
 from tracehouse.queries.inspector.events import Event, MetadataParser
-from tracehouse.queries.inspector.frames import new_frame, write_tsv
+from tracehouse.queries.inspector.frames import html_table, new_frame, write_tsv
 from tracehouse.queries.inspector.gaps import gap_frame, logged_runs
 from tracehouse.queries.inspector.grid import grid_lines
 from tracehouse.queries.inspector.inspector_record import (
@@ -58,6 +58,8 @@ from tracehouse.queries.numeric_gap.comparators import Comparator
 from tracehouse.queries.numeric_gap.reference_run import run_program
 
 __all__ = ["Inspector", "TimeScale"]
+
+_MOST_BLOCKS = 4  # that the short text of an Inspector names
 
 
 class Inspector:
@@ -126,6 +128,17 @@ class Inspector:
         ]
         if debug_buffer_path is not None:
             _warn_of_missing(blocks, os.fspath(debug_buffer_path))
+
+    def __repr__(self) -> str:
+        blocks = ", ".join(map(repr, self.event_blocks[:_MOST_BLOCKS]))
+        more = ", ..." if len(self.event_blocks) > _MOST_BLOCKS else ""
+        return f"<Inspector: {blocks or 'no event blocks'}{more}>"
+
+    def _repr_html_(self) -> str:
+        """The events of all blocks as a table, for notebooks."""
+        return html_table(
+            printed_columns(self._columns(include_units=True, include_delegate_debug_data=False))
+        )
 
     def to_dataframe(
         self, include_units: bool = True, include_delegate_debug_data: bool = False

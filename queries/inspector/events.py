@@ -55,6 +55,11 @@ class PerfData:
         """The longest."""
         return max(self.raw, default=math.nan)
 
+    def __repr__(self) -> str:
+        if not self.raw:
+            return "PerfData(no samples)"
+        return f"PerfData({len(self.raw):,} samples, p50={self.p50:.6g}, max={self.max:.6g})"
+
     def _percentile(self, share: float) -> float:
         durations = np.sort(np.asarray(self.raw, np.float64))[None, :]
         return float(interpolate_sorted(durations, share)[0]) if self.raw else math.nan
@@ -103,6 +108,12 @@ class Event:
     def start_time(self) -> list[int] | None:
         """Clock reading in ticks at the start of each sample; None without samples."""
         return self._start_time
+
+    def __repr__(self) -> str:
+        """The name, the times and the operators; `asdict` has everything."""
+        known = (("perf_data", self.perf_data), ("op_types", self.op_types))
+        said = [f"{name}={value!r}" for name, value in known if value]
+        return f"Event({', '.join([repr(self.name), *said])})"
 
     @property
     def kind(self) -> str:

@@ -77,7 +77,7 @@ def run_program(
     except ImportError as error:
         raise QueryError(
             f"running the exported program needs executorch ({error}): "
-            "pip install 'tracehouse[executorch]'; comparing two dumps does not need it"
+            "pip install '.[executorch]' in a checkout; comparing two dumps does not need it"
         ) from error
     try:
         record = devtools.parse_etrecord(io.BytesIO(data))

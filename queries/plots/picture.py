@@ -24,8 +24,8 @@ def load_renderer() -> Callable[..., bytes]:
         from resvg_py import svg_to_bytes
     except ImportError as error:
         raise QueryError(
-            f"a PNG needs the package {error.name}: pip install 'tracehouse[plots]', or choose a "
-            "name that ends in .svg"
+            f"a PNG needs the package {error.name}: pip install '.[plots]' in a checkout, or "
+            "choose a name that ends in .svg"
         ) from error
     return svg_to_bytes
 

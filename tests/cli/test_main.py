@@ -141,7 +141,7 @@ def test_store_is_taken_from_the_environment(
 @pytest.mark.smoke
 @pytest.mark.system
 def test_store_locked_by_another_process_is_one_line_with_its_pid(tmp_path: Path) -> None:
-    with Warehouse.open(tmp_path / "busy", create=True):
+    with Warehouse.open_to_write(tmp_path / "busy", create=True):
         outcome = run_process("query", "dumps", "--store", tmp_path / "busy")
     assert outcome.code == 1
     assert f"locked by process {os.getpid()};" in outcome.error

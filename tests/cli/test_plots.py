@@ -57,7 +57,7 @@ def test_a_picture_says_what_it_lacks_before_a_store_is_asked(run, tmp_path, mon
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     done = run("query", "percentiles", "--plot", tmp_path / "p.png", "--store", tmp_path / "none")
     assert done.code == 1
-    assert "pip install 'tracehouse[plots]'" in done.err
+    assert "pip install '.[plots]' in a checkout" in done.err
     assert "ends in .svg" in done.err
 
 

@@ -41,17 +41,17 @@ def test_a_store_is_made_for_its_owner_unless_it_is_shared(run: Run, tmp_path: P
 
 def test_a_command_that_waits_gets_the_store(run: Run, tmp_path: Path) -> None:
     store = tmp_path / "store"
-    other = Warehouse.open(store, create=True)
+    other = Warehouse.open_to_write(store, create=True)
     refused = run("ingest", DUMP, *NAMES, "--store", store)
     assert (refused.code, f"locked by process {os.getpid()}" in refused.error) == (1, True)
     threading.Timer(0.1, other.close).start()
     assert run("ingest", DUMP, *NAMES, "--store", store, "--wait", "60").code == 0
-    other = Warehouse.open(store, create=True)
+    other = Warehouse.open_to_write(store, create=True)
     threading.Timer(0.1, other.close).start()
     question = ("sql", "SELECT count(*) AS n FROM dumps", "--store", store)
     assert run(*question, "--wait", "60").text == "n\n1\n"
     for args in (("query", "dumps"), ("schema",)):
-        other = Warehouse.open(store)
+        other = Warehouse.open_to_write(store)
         threading.Timer(0.1, other.close).start()
         assert run(*args, "--store", store, "--wait", "60").code == 0
 
@@ -82,14 +82,14 @@ def test_the_remedy_for_a_store_in_use_is_told(
 ) -> None:
     store = tmp_path / "store"
     assert run("ingest", DUMP, *NAMES, "--store", store).code == 0
-    with Warehouse.open(store):
+    with Warehouse.open_to_write(store):
         done = run(*args, "--store", store)
     who = f"error: {store}: locked by process {os.getpid()}"
     assert (done.code, done.error) == (1, f"{who}; {told}and run the command again")
 
 
 def test_a_command_is_told_that_a_service_keeps_the_store_open(run: Run, tmp_path: Path) -> None:
-    with Warehouse.open(tmp_path / "store", create=True), served(tmp_path / "store"):
+    with Warehouse.open_to_write(tmp_path / "store", create=True), served(tmp_path / "store"):
         done = run("snapshot", "--store", tmp_path / "store")
     assert done.error.endswith(
         f"locked by process {os.getpid()}; it is a service or 'tracehouse watch', which keeps the "

@@ -46,9 +46,17 @@ def all_rows(tool: str, **arguments: Any) -> Generator[Call, str, list[dict[str,
     return rows
 
 
+def query_rows(name: str, **params: Any) -> Generator[Call, str, list[dict[str, str]]]:
+    """The rows of a canned query, whose parameters the agent reads up before."""
+    described = yield "describe_query", {"name": name}
+    for param in params:
+        assert f"* `{param}` (" in described, f"{name}: {param}"
+    return (yield from all_rows("query", name=name, params=params))
+
+
 def _slower(base: str, head: str, verdict: str) -> Callable[[], Plan]:
     def plan() -> Plan:
-        rows = yield from all_rows("regression_deltas", base=base, head=head)
+        rows = yield from query_rows("regression_deltas", base=base, head=head)
         return sorted({
             (row["model"], row["backend"], row["event_name"])
             for row in rows if row["verdict"] == verdict
@@ -57,18 +65,30 @@ def _slower(base: str, head: str, verdict: str) -> Callable[[], Plan]:
     return plan
 
 
-def _first_of(tool: str, column: str, **arguments: Any) -> Callable[[], Plan]:
-    def plan() -> Plan:
-        rows = yield from all_rows(tool, **arguments)
-        return rows[0][column]
+def _dumps_in_all() -> Plan:
+    rows = yield from all_rows("sql", statement="SELECT count(*) AS n FROM named_dumps")
+    return rows[0]["n"]
 
-    return plan
+
+def _takes_most() -> Plan:
+    rows = yield from query_rows(
+        "operator_hotspots", build=["base"], model=["conv"], backend=["portable"]
+    )
+    return rows[0]["event_name"]
+
+
+def _refused() -> Plan:
+    found = yield "find_query", {"question": "Which files were refused?"}
+    (name,) = re.findall(r"^\* (\w*errors): Refused files", found, re.MULTILINE)
+    answer = yield "query", {"name": name}
+    return "No rows." in answer
 
 
 def _wrong_name_first() -> Plan:
-    answer = yield "percentiles", {"build": ["bas"], "model": ["conv"]}
+    params = {"model": ["conv"], "backend": ["portable"]}
+    answer = yield "query", {"name": "percentiles", "params": {**params, "build": ["bas"]}}
     (build,) = re.findall(r"did you mean (\S+)\?", answer)
-    rows = yield from all_rows("percentiles", build=[build], model=["conv"], backend=["portable"])
+    rows = yield from query_rows("percentiles", **params, build=[build])
     (found,) = {row["sample_count"] for row in rows if row["event_name"] == "Method::execute"}
     return build, int(found)
 
@@ -82,7 +102,7 @@ def _says(tool: str, text: str, **arguments: Any) -> Callable[[], Plan]:
 
 
 def _is_faster() -> Plan:
-    rows = yield from all_rows("framework_tax", build=["base"], model=["txf"])
+    rows = yield from query_rows("framework_tax", build=["base"], model=["txf"])
     times = {row["backend"]: float(row["execute_ns"]) for row in rows if row["scope"] == "total"}
     return min(times, key=times.__getitem__)
 
@@ -114,16 +134,7 @@ QUESTIONS = (
     Question("Is the newest build worse?", _says("report", "Not enough data"), True),
     Question("How often did conv run in base?", _wrong_name_first, ("base", 600)),
     Question("Which backend runs txf faster?", _is_faster, "xnnpack"),
-    Question(
-        "What takes most of conv's time?",
-        _first_of("operator_hotspots", "event_name", build=["base"], model=["conv"],
-                  backend=["portable"]),
-        "native_call_convolution.out",
-    ),
-    Question(
-        "How many dumps are there?",
-        _first_of("sql", "n", statement="SELECT count(*) AS n FROM named_dumps"),
-        "148",
-    ),
-    Question("Was any file refused?", _says("ingest_errors", "No rows."), True),
+    Question("What takes most of conv's time?", _takes_most, "native_call_convolution.out"),
+    Question("How many dumps are there?", _dumps_in_all, "148"),
+    Question("Was any file refused?", _refused, True),
 )  # fmt: skip

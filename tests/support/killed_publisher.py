@@ -45,7 +45,7 @@ def _publish(store: Path, left: int) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
             left -= 1
 
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         sys.setprofile(watch)
         warehouse.snapshot()
         sys.setprofile(None)
@@ -60,7 +60,7 @@ def _go_on(store: Path) -> None:
         ((n_events, wanted),) = connections.connection("trusted").execute(counts).fetchall()
         assert n_events == wanted > 0
         connections.close()
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.snapshot()
     found = find_snapshots(store)
     assert len(found) <= KEPT

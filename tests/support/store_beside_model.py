@@ -45,7 +45,7 @@ class StoreBesideModel:
         """Begin with a new store."""
         self.root = Path(mkdtemp(prefix="tracehouse-model-"))
         copy_new_store(self.store)
-        self.warehouse = Warehouse.open(self.store)
+        self.warehouse = Warehouse.open_to_write(self.store)
         self.model = Model()
         self.failure = (0, False)  # which failpoint, and whether the process goes on
         self.facts: dict[str, tuple[Any, ...]] = {}
@@ -117,11 +117,11 @@ class StoreBesideModel:
 
     def _abandon(self, root: Path | None = None) -> None:
         """Open the store, or what a crash left of it, without closing it before."""
-        self.warehouse._release()
+        self.warehouse._session.close(Crash())
         if root:
             shutil.rmtree(self.root)
             self.root = root
-        self.warehouse = Warehouse.open(self.store)
+        self.warehouse = Warehouse.open_to_write(self.store)
 
     def _failing(self, place: int, *, goes_on: bool) -> Any:
         """What stands for `os` in failpoints, of which the one with this number fails."""

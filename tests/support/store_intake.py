@@ -24,7 +24,7 @@ class IntakeMachine(StoreMachine):
     @after_cheap_steps(3)
     @rule()
     def drain(self) -> None:
-        self.warehouse._children = kept_children()
+        self.warehouse._session._children = kept_children()
         self.act(self.model.copy().drain(), self.warehouse.drain)
 
     @after_cheap_steps(40)

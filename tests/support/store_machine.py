@@ -238,7 +238,7 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
     def reopen(self) -> None:
         self.n_cheap_steps = 0
         self.warehouse.close()
-        self.warehouse = Warehouse.open(self.store)
+        self.warehouse = Warehouse.open_to_write(self.store)
 
     @after_cheap_steps(40)
     @rule(is_open=st.booleans())
@@ -299,7 +299,7 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
         try:
             return action()
         finally:
-            self.warehouse = Warehouse.open(self.store)
+            self.warehouse = Warehouse.open_to_write(self.store)
 
     @after_cheap_steps(40)
     @rule()

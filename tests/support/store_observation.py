@@ -102,7 +102,7 @@ def observe_lake(lake: Path) -> Rows:
     with Warehouse.open_lake(lake) as opened:
 
         def read(text: str) -> Rows:
-            columns = (column.to_pylist() for column in opened.sql(text).columns)
+            columns = (column.to_pylist() for column in opened.sql(text).table.columns)
             return list(zip(*columns, strict=True))
 
         return _join_dumps(_read(read, _TABLES))

@@ -51,6 +51,13 @@ def make_and_ingest(store: Path, *paths: Path, **options: Any) -> IngestSummary:
         return warehouse.ingest(paths, manifest=options.pop("manifest", MANIFEST), **options)
 
 
+def open_now(store: Path, *, read_only: bool = False) -> Warehouse:
+    """A store whose files are open: for reading, or for writing, which locks it."""
+    if not read_only:
+        return Warehouse.open_to_write(store)
+    return Warehouse.open(store, read_only=True).__enter__()
+
+
 @contextmanager
 def writing(store: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection that writes a store, which is created if it does not exist."""

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,16 @@ from tests.support.service_process import ServiceProcess
 from tests.support.stores import MANIFEST
 from tests.support.tiny_dumps import tiny_dump
 from tests.support.waiting import until
-from tracehouse import AsyncClient, Client, OutgoingDump, QueryError, Receipt, ServiceError
+from tracehouse import (
+    AsyncClient,
+    Client,
+    OutgoingDump,
+    QueryError,
+    Questions,
+    Receipt,
+    ServiceError,
+    Warehouse,
+)
 
 
 def dumps_of(build: str, numbers: range) -> list[OutgoingDump]:
@@ -20,9 +30,14 @@ def dumps_of(build: str, numbers: range) -> list[OutgoingDump]:
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the service's store."""
+    return tmp_path_factory.mktemp("served") / "store"
+
+
+@pytest.fixture(scope="module")
+def url(store: Path) -> Iterator[str]:
     """The address of a service with three dumps of each of two builds."""
-    store = tmp_path_factory.mktemp("served") / "store"
     with ServiceProcess(store, batch_seconds=0.1, snapshot_seconds=1) as service:
         with Client(service.url) as client:
             results = client.upload([*dumps_of("b1", range(3)), *dumps_of("b2", range(3, 6))])
@@ -58,6 +73,29 @@ def test_answers_are_tables_and_texts(url: str, capfd: pytest.CaptureFixture[str
         until(lambda: client.sql("SELECT 1 AS one").to_pylist() == [{"one": 1}])
         assert client.sql("SELECT $a AS a", {"a": 7})["a"].to_pylist() == [7]
     assert capfd.readouterr().err == ""
+
+
+def test_a_store_and_its_service_give_the_same_answers(url: str, store: Path) -> None:
+    def ask(asked: Questions) -> list[object]:
+        rows = "SELECT device, build, count(*) AS n FROM named_dumps GROUP BY ALL ORDER BY ALL"
+        return [
+            asked.query("percentiles", build="b1").to_pylist(),
+            asked.query("nightly_verdicts").to_pylist(),
+            asked.compare("b1", "b2").to_pylist(),
+            asked.report("b2"),
+            asked.report(base="b1", head="b2", form="json"),
+            asked.sql(rows).to_pylist(),
+            asked.schema().to_pylist(),
+            [asked.status()[name].to_pylist() for name in ("dumps", "problem", "devices")],
+        ]
+
+    with Client(url) as client, Warehouse.open(store) as warehouse:
+        until(lambda: client.sql("SELECT count(*) AS n FROM dumps")["n"].to_pylist() == [6])
+        until(lambda: Warehouse.open(store).query("dumps").num_rows == 6)  # a snapshot's
+        assert ask(client) == ask(warehouse)
+        shown = client.compare("b1", "b2")._repr_html_()  # the component of changes, as a page
+        assert shown.startswith("<iframe srcdoc=")
+        assert "tracehouse compare b1 b2" in shown
 
 
 def test_a_question_at_fault_is_told_from_a_service_that_is_away(url: str) -> None:

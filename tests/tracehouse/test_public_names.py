@@ -24,6 +24,8 @@ with Client("http://127.0.0.1:8080") as client, Warehouse.open("store") as store
     reveal_type(client.upload([OutgoingDump(b"", "{}")]))
     reveal_type(client.report(form="json"))
     reveal_type(store)
+    reveal_type(store.query("dumps"))
+    reveal_type(list(client.compare("b1", "b2")))
     reveal_type(decode_dumps([b""]))
     client.report(form="pdf")
 """
@@ -70,10 +72,12 @@ def test_type_checkers_know_the_public_names(tmp_path: Path) -> None:
     )
     receipt = "tuple[str, bool, fallback=tracehouse.ingest.remote.uploading.Receipt]"
     assert re.findall(r'Revealed type is "(.+)"', done.stdout) == [
-        "str",
+        "tracehouse.answers.Document",
         f"list[{receipt} | tracehouse.ingest.errors.ServiceError]",
-        "str",
-        "tracehouse.warehouse.store.Warehouse",
+        "tracehouse.answers.Document",
+        "tracehouse.local.Warehouse",
+        "tracehouse.answers.Answer",
+        "list[dict[str, object]]",
         "tracehouse.ingest.decode.DecodedBatch",
     ]
     assert re.findall(r"error: (.+)", done.stdout)[0].startswith('Argument "form" to "report"')

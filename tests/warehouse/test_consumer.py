@@ -33,7 +33,7 @@ QUICK: Any = {"batch_dumps": 1, "batch_seconds": 0.02, "snapshot_seconds": 3600.
 @contextmanager
 def consuming(store: Path, **settings: Any) -> Iterator[tuple[Consumer, Inbox]]:
     with (
-        Warehouse.open(store) as warehouse,
+        Warehouse.open_to_write(store) as warehouse,
         Inbox.open(store) as inbox,
         Consumer(warehouse, store, **{**QUICK, **settings}) as consumer,
     ):
@@ -204,13 +204,13 @@ def test_the_commit_under_way_is_the_last_one_when_the_rest_is_left(
         return drain(warehouse, **how)
 
     monkeypatch.setattr(Warehouse, "drain", leave)
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         consumer = Consumer(warehouse, store, **QUICK)
         with consumer:
             pass
     assert consumer.problem is None
     monkeypatch.undo()
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         assert warehouse.drain().n_files == 1  # its log was not cleared
 
 
@@ -292,7 +292,7 @@ def test_a_database_that_refuses_all_statements_is_opened_again_and_reported_onc
     """As after a failed sync of DuckDB's log; a closed connection refuses all statements, too."""
     monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
     with (
-        Warehouse.open(store) as warehouse,
+        Warehouse.open_to_write(store) as warehouse,
         Inbox.open(store) as inbox,
         Consumer(warehouse, store, **QUICK) as consumer,
     ):
@@ -340,7 +340,7 @@ def test_a_failure_after_long_work_is_not_repeated_at_once(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits = []
-    with Warehouse.open(store) as warehouse, Inbox.open(store):
+    with Warehouse.open_to_write(store) as warehouse, Inbox.open(store):
         consumer = Consumer(warehouse, store, **QUICK)
         monkeypatch.setattr(consumer, "_index", lambda **_: [][0])
         for seconds in (0, 100, 5000):
@@ -358,12 +358,12 @@ def test_a_store_on_a_full_disk_is_read_and_written_when_there_is_room(
 ) -> None:
     monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
     reports: list[str] = []
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.record_refusals([Refusal("a.etdp", None, "manifest", None, "none")])
         left = Path(shutil.copytree(store, store.with_name("left")))
     with ExitStack() as full:
         full.enter_context(full_disk())
-        opened = Warehouse.open(left, is_patient=True)
+        opened = Warehouse.open_to_write(left, is_patient=True)
         consumer = Consumer(opened, left, **QUICK)
         consumer.report = reports.append
         with opened, Inbox.open(left) as inbox, consumer:
@@ -414,7 +414,7 @@ def test_the_backlog_shrinks_while_it_is_indexed(
         return drain(warehouse, progress=report)
 
     monkeypatch.setattr(Warehouse, "drain", look)
-    with Warehouse.open(store) as warehouse, Inbox.open(store) as inbox:
+    with Warehouse.open_to_write(store) as warehouse, Inbox.open(store) as inbox:
         consumer = Consumer(warehouse, store, **QUICK)
         give(consumer, inbox, tiny_incoming(1))  # before the thread starts: drained when known
         with consumer:
@@ -439,7 +439,7 @@ def test_small_segments_are_merged_while_it_runs(
 def test_a_store_that_has_no_snapshot_of_its_schema_gets_one_before_all_else(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         make_old(warehouse.snapshot().path)
     with Inbox.open(store) as inbox:
         inbox.accept(tiny_incoming(1))
@@ -467,7 +467,7 @@ def test_snapshots_are_published_while_it_runs(store: Path) -> None:
 
 def test_upkeep_runs_after_the_dumps_that_were_accepted_before(store: Path) -> None:
     with (
-        Warehouse.open(store) as warehouse,
+        Warehouse.open_to_write(store) as warehouse,
         Inbox.open(store) as inbox,
         Consumer(warehouse, store, **{**QUICK, "batch_dumps": 99, "batch_seconds": 3600.0}) as held,
     ):

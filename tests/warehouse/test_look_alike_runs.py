@@ -156,7 +156,7 @@ def test_the_inspector_sees_one_block_of_both(store: Warehouse) -> None:
 def test_decoding_again_gives_the_same_lengths(tmp_path: Path) -> None:
     folder = ingest(tmp_path / "store", nights=1, count=2)
     assert all(table.is_equal for table in rebuild_store(folder).tables)
-    with Warehouse.open(folder) as rebuilt:
+    with Warehouse.open_to_write(folder) as rebuilt:
         assert not verify_store(rebuilt.writing, folder).damages
         known = names(rebuilt)
         rebuilt.export_lake(tmp_path / "lake")

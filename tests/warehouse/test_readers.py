@@ -14,7 +14,7 @@ _COUNT = "SELECT count(*) AS n FROM dumps"
 
 
 def test_an_idle_reader_is_lent_again_unless_its_query_failed(store: Path) -> None:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         pool = ReaderPool(warehouse, store)
         with pool.lend() as first, pool.lend() as second:
             assert first is not second
@@ -29,7 +29,7 @@ def test_an_idle_reader_is_lent_again_unless_its_query_failed(store: Path) -> No
 
 def test_a_reader_of_device_pools_is_lent_to_those_alone(store: Path) -> None:
     pools = frozenset({"none"})
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.ingest([tiny_incoming(1)])
         pool = ReaderPool(warehouse, store)
         for _ in range(2):
@@ -42,7 +42,7 @@ def test_a_reader_of_device_pools_is_lent_to_those_alone(store: Path) -> None:
 
 
 def test_while_a_store_is_reopened_its_snapshot_is_read(store: Path) -> None:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.snapshot()
         pool, events = ReaderPool(warehouse, store), list[str]()
 
@@ -66,7 +66,7 @@ def test_while_a_store_is_reopened_its_snapshot_is_read(store: Path) -> None:
 
 
 def test_while_a_store_cannot_be_reopened_its_snapshot_is_read(store: Path) -> None:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.snapshot()
         pool = ReaderPool(warehouse, store)
         with pytest.raises(ZeroDivisionError), pool.reopening():

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from tests.support.etdump_builder import build_etdump
-from tests.support.stores import MANIFEST, contents, ingest, write
+from tests.support.stores import MANIFEST, contents, ingest, open_now, write
 from tests.support.syncs import note_synced
 from tracehouse import Warehouse
 from tracehouse.warehouse.archive.archive import Archive
@@ -137,17 +137,17 @@ def test_every_table_view_and_column_is_described(store: Path) -> None:
 def test_a_store_is_made_only_where_that_is_asked_for(tmp_path: Path) -> None:
     for read_only in (False, True):
         with pytest.raises(StoreError, match="no store here; create one with 'tracehouse ingest"):
-            Warehouse.open(tmp_path / "typo", read_only=read_only)
+            open_now(tmp_path / "typo", read_only=read_only)
     assert not (tmp_path / "typo").exists()
-    Warehouse.open(tmp_path / "store", create=True).close()
-    Warehouse.open(tmp_path / "store").close()
+    Warehouse.open_to_write(tmp_path / "store", create=True).close()
+    Warehouse.open_to_write(tmp_path / "store").close()
 
 
 def test_a_file_in_place_of_a_store_s_directory_is_named(tmp_path: Path) -> None:
     file = write(tmp_path / "file", b"hello")
     for read_only in (False, True):
         with pytest.raises(StoreError, match="file: is a file, wanted the directory of a store"):
-            Warehouse.open(file, create=not read_only, read_only=read_only)
+            open_now(file, read_only=read_only)
 
 
 def test_a_path_that_is_not_utf8_is_refused_before_anything_is_made(
@@ -157,7 +157,7 @@ def test_a_path_that_is_not_utf8_is_refused_before_anything_is_made(
     for name in ("caf\udce9", "caf\udce9/store"):
         for read_only in (False, True):
             with pytest.raises(StoreError, match="not UTF-8, which DuckDB needs"):
-                Warehouse.open(name, create=not read_only, read_only=read_only)
+                open_now(name, read_only=read_only)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -165,7 +165,7 @@ def test_a_store_from_a_newer_version_is_left_alone(store: Path) -> None:
     with duckdb.connect(str(store / FILE_NAME)) as connection:
         connection.execute("INSERT INTO schema_migrations VALUES (99, 'x', now(), '9.9')")
     with pytest.raises(StoreVersionError, match=r"schema 99, .*upgrade tracehouse"):
-        Warehouse.open(store, create=True)
+        Warehouse.open_to_write(store, create=True)
 
 
 def test_views_follow_the_installed_version(store: Path) -> None:
@@ -177,7 +177,7 @@ def test_views_follow_the_installed_version(store: Path) -> None:
 
 
 def test_ad_hoc_sql_that_is_not_one_select_is_refused(store: Path) -> None:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         for text in (
             "DELETE FROM dumps",
             "SELECT 1; SELECT 2",
@@ -215,14 +215,14 @@ def run_python(code: str, *arguments: object) -> subprocess.Popen[str]:
 def test_a_store_in_use_names_the_process(store: Path) -> None:
     code = (
         "import sys; from tracehouse import Warehouse\n"
-        "with Warehouse.open(sys.argv[1]): print('open', flush=True); sys.stdin.read()"
+        "with Warehouse.open_to_write(sys.argv[1]): print('open', flush=True); sys.stdin.read()"
     )
     with run_python(code, store) as holder:
         assert holder.stdout is not None
         holder.stdout.readline()
         for read_only in (False, True):
             with pytest.raises(StoreLockedError, match=f"process {holder.pid}") as caught:
-                Warehouse.open(store, read_only=read_only)
+                open_now(store, read_only=read_only)
             assert caught.value.pid == holder.pid
         holder.communicate()
 
@@ -233,7 +233,7 @@ from tests.support.stores import MANIFEST
 from tracehouse import Warehouse
 from tracehouse.warehouse.errors import WarehouseError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-warehouse = Warehouse.open(sys.argv[1])
+warehouse = Warehouse.open_to_write(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 18, 1 << 18))  # for DuckDB's log
 try: warehouse.ingest([sys.argv[2]], manifest=MANIFEST)
 except WarehouseError as error: print(error)
@@ -273,7 +273,7 @@ def test_an_ingest_merges_what_many_small_ones_left_in_the_archive(
 def test_an_ingest_without_archive_leaves_the_name_of_its_log_on_disk(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         synced = note_synced(monkeypatch)
         dump = write(tmp_path / "a.etdp", dump_of(1))
         warehouse.ingest([dump], manifest=MANIFEST, archive=False)
@@ -282,7 +282,7 @@ def test_an_ingest_without_archive_leaves_the_name_of_its_log_on_disk(
 
 def copy_while_open(store: Path, copy: Path) -> None:
     """Copy a store into which a dump was ingested but that was not closed, as after a kill."""
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.ingest([write(store.parent / "a.etdp", dump_of(1))], manifest=MANIFEST)
         shutil.copytree(store, copy)
 
@@ -294,7 +294,7 @@ def test_rows_in_the_log_of_a_killed_writer_are_written_anew_when_the_store_is_o
     copy_while_open(store, tmp_path / "copy")
     log = log_of(tmp_path / "copy" / FILE_NAME)
     assert log.stat().st_size
-    with Warehouse.open(tmp_path / "copy") as warehouse:
+    with Warehouse.open_to_write(tmp_path / "copy") as warehouse:
         assert not log.exists() or not log.stat().st_size
         assert warehouse.sql("SELECT sha256 FROM dumps").num_rows == 1
 
@@ -315,7 +315,7 @@ def test_headers_of_a_file_that_was_not_closed_are_written_anew(
     monkeypatch.setattr(os, "pwrite", note)
     synced = note_synced(monkeypatch)
     headers = file.read_bytes()[:HEADERS_BYTES]
-    Warehouse.open(tmp_path / "copy").close()
+    Warehouse.open_to_write(tmp_path / "copy").close()
     assert (file.stat().st_ino, headers, 0) in written
     assert file.stat().st_ino in synced
 
@@ -327,7 +327,7 @@ def test_segments_are_safe_before_they_are_replayed(
     copy_while_open(store, tmp_path / "copy")
     log_of(tmp_path / "copy" / FILE_NAME).unlink()
     synced = note_synced(monkeypatch)
-    with Warehouse.open(tmp_path / "copy") as warehouse:
+    with Warehouse.open_to_write(tmp_path / "copy") as warehouse:
         assert (tmp_path / "copy" / ARCHIVE_FOLDER).stat().st_ino in synced
         assert warehouse.sql("SELECT sha256 FROM dumps").num_rows == 1
 
@@ -342,7 +342,7 @@ def test_a_compaction_that_fails_after_the_file_was_replaced_leaves_a_usable_sto
     def fail(_: Archive) -> int:
         raise FullDiskError(str(store / "archive"), "No space left on device")
 
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         monkeypatch.setattr(compact, "merge_segments", fail)
         with pytest.raises(FullDiskError):
             warehouse.compact(nullcontext())
@@ -357,7 +357,7 @@ def test_a_compaction_that_fails_after_the_file_was_replaced_leaves_a_usable_sto
 def test_an_open_store_recovers_when_duckdb_refuses_all_statements(
     store: Path, tmp_path: Path
 ) -> None:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.ingest([write(tmp_path / "a.etdp", dump_of(1))], manifest=MANIFEST)
         warehouse.writing.close()
         dump = write(tmp_path / "b.etdp", dump_of(2))
@@ -370,7 +370,7 @@ def test_an_open_store_recovers_when_duckdb_refuses_all_statements(
 
 def test_an_open_store_whose_file_is_gone_names_the_rebuild(store: Path, tmp_path: Path) -> None:
     ingest(store, write(tmp_path / "a.etdp", dump_of(1)))
-    warehouse = Warehouse.open(store)
+    warehouse = Warehouse.open_to_write(store)
     (store / FILE_NAME).unlink()
     with pytest.raises(DamagedStoreError, match=r"gone.*'tracehouse rebuild'"):
         warehouse.recover(nullcontext())

@@ -43,7 +43,7 @@ class Turns(StoreMachine):
         try:
             self.ingest_with_release(files or [File(0, 0)])
         finally:
-            self.warehouse = Warehouse.open(self.store, create=True)
+            self.warehouse = Warehouse.open_to_write(self.store, create=True)
 
     @after_cheap_steps(5)
     @rule(files=st.lists(FILE, min_size=1, max_size=3))
@@ -52,7 +52,7 @@ class Turns(StoreMachine):
         try:
             self.ingest_with_release(files)
         finally:
-            self.warehouse = Warehouse.open(self.store)
+            self.warehouse = Warehouse.open_to_write(self.store)
 
     @after_cheap_steps(5)
     @rule(build=BUILDS, operation=st.sampled_from(["forget", "decide", "read"]))
@@ -64,7 +64,7 @@ class Turns(StoreMachine):
             if not self.act_with_release(operation, build):
                 return
         finally:
-            self.warehouse = Warehouse.open(self.store)
+            self.warehouse = Warehouse.open_to_write(self.store)
         if operation == "forget":
             self.model.forget(build)
         elif operation == "decide":

@@ -67,7 +67,7 @@ def kept_files(store: Path) -> list[str]:
 
 def assert_right(store: Path) -> None:
     """Check all rows against their digests and against the archive."""
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         assert verify_store(warehouse.writing, store).damages == []
 
 
@@ -78,7 +78,7 @@ def test_an_ingest_whose_last_checkpoint_fails_rebuilds_the_store(
     store: Path, dump: Path, table: str, column: str
 ) -> None:
     spoil_segment(store, table, column)
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         assert warehouse.ingest([dump], manifest=MANIFEST).n_dumps == 1
     status = read_status(store)
     assert (status.failed_checkpoints, status.disabled_compression) == (1, "")
@@ -95,7 +95,7 @@ def test_a_snapshot_of_a_store_whose_checkpoint_fails_is_that_of_the_rebuilt_one
     store: Path, dump: Path
 ) -> None:
     spoil_segment(store, "runs", "n_events")
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.ingest([dump], manifest=MANIFEST, snapshot=True)
         assert warehouse.sql("SELECT sha256 FROM dumps").num_rows == OLD_COUNT + 1
         other = write(dump.with_name("other.etdp"), tiny_dump(98))
@@ -109,10 +109,10 @@ def test_a_store_whose_log_cannot_be_merged_is_rebuilt_when_it_is_opened(
     store: Path, dump: Path, tmp_path: Path
 ) -> None:
     spoil_segment(store, "runs", "n_events")
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.ingest([dump], manifest=MANIFEST)
         killed = shutil.copytree(store, tmp_path / "killed")
-    with Warehouse.open(killed) as warehouse:
+    with Warehouse.open_to_write(killed) as warehouse:
         assert warehouse.sql("SELECT sha256 FROM dumps").num_rows == OLD_COUNT + 1
     assert read_failures(killed).failure_count == 1
     assert contents(killed) == contents(store)
@@ -121,7 +121,7 @@ def test_a_store_whose_log_cannot_be_merged_is_rebuilt_when_it_is_opened(
 def test_an_open_store_recovers_by_a_rebuild(store: Path, dump: Path) -> None:
     """As in a service, where a reader is open, and nothing is done before `recover`."""
     spoil_segment(store, "runs", "n_events")
-    with Warehouse.open(store, is_patient=True) as warehouse:
+    with Warehouse.open_to_write(store, is_patient=True) as warehouse:
         warehouse.recover(nullcontext())
         warehouse.ingest([dump], manifest=MANIFEST)
         assert len(warehouse.stored_dumps().manifests(["0" * 64])) == 0
@@ -137,7 +137,7 @@ def test_an_open_store_recovers_by_a_rebuild(store: Path, dump: Path) -> None:
 
 def test_a_service_that_ends_leaves_the_rebuild_to_the_next_writer(store: Path, dump: Path) -> None:
     spoil_segment(store, "runs", "n_events")
-    warehouse = Warehouse.open(store, is_patient=True)
+    warehouse = Warehouse.open_to_write(store, is_patient=True)
     warehouse.recover(nullcontext())
     warehouse.ingest([dump], manifest=MANIFEST)
     with pytest.raises(FailedCheckpointError):
@@ -145,14 +145,14 @@ def test_a_service_that_ends_leaves_the_rebuild_to_the_next_writer(store: Path, 
     assert read_failures(store).is_rebuild_wanted
     assert not kept_files(store)
     assert counted(store) == OLD_COUNT + 1  # the old file can be read
-    Warehouse.open(store).close()
+    Warehouse.open_to_write(store).close()
     assert not read_failures(store).is_rebuild_wanted
     assert_right(store)
 
 
 def test_a_service_that_ends_in_a_rebuild_begins_it_again(store: Path, dump: Path) -> None:
     spoil_segment(store, "runs", "n_events")
-    warehouse = Warehouse.open(store, is_patient=True)
+    warehouse = Warehouse.open_to_write(store, is_patient=True)
     warehouse.recover(nullcontext())
     warehouse.ingest([dump], manifest=MANIFEST)
     with pytest.raises(FailedCheckpointError):
@@ -161,7 +161,7 @@ def test_a_service_that_ends_in_a_rebuild_begins_it_again(store: Path, dump: Pat
         warehouse.recover(nullcontext(), _interrupt)
     assert read_failures(store).is_rebuild_wanted
     warehouse.close()
-    Warehouse.open(store).close()
+    Warehouse.open_to_write(store).close()
     assert read_failures(store).failure_count == 1
     assert counted(store) == OLD_COUNT + 1
     assert_right(store)
@@ -180,7 +180,7 @@ def test_a_commit_whose_checkpoint_fails_is_there_and_the_store_is_rebuilt(
     failures = read_failures(store)
     assert (failures.failure_count, failures.is_rebuild_wanted) == (1, False)
     assert counted(store) == OLD_COUNT + 1
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         assert warehouse.ingest([dump], manifest=MANIFEST).n_dumps == 0
     assert_right(store)
 
@@ -199,13 +199,13 @@ def test_a_rebuild_whose_checkpoint_fails_is_repeated_without_that_compression(
 ) -> None:
     assert "BitPacking" in compressions(store, "events")
     with failing_checkpoints(WITH_BITPACKING):
-        with Warehouse.open(store) as warehouse:
+        with Warehouse.open_to_write(store) as warehouse:
             warehouse.ingest([dump], manifest=MANIFEST)
         status = read_status(store)
         assert (status.failed_checkpoints, status.disabled_compression) == (2, "bitpacking")
         # Later writers leave it out, too: otherwise their checkpoints would fail.
         later = write(dump.with_name("later.etdp"), tiny_dump(98))
-        with Warehouse.open(store) as warehouse:
+        with Warehouse.open_to_write(store) as warehouse:
             assert warehouse.ingest([later], manifest=MANIFEST, snapshot=True).n_dumps == 1
         compact_store(store)
         rebuild_store(store)
@@ -219,21 +219,21 @@ def test_a_rebuild_whose_checkpoint_fails_is_repeated_without_that_compression(
 def test_the_third_failure_is_an_error_and_the_data_can_be_read(store: Path, dump: Path) -> None:
     before = (store / FILE_NAME).read_bytes()
     with failing_checkpoints(ALWAYS):
-        warehouse = Warehouse.open(store)
+        warehouse = Warehouse.open_to_write(store)
         warehouse.ingest([dump], manifest=MANIFEST)
         with pytest.raises(HopelessCheckpointError) as caught:
             warehouse.close()
         assert counted(store) == OLD_COUNT + 1
         # A writer tries again, without a rebuild, so the log grows no further.
         with pytest.raises(HopelessCheckpointError):
-            Warehouse.open(store)
+            Warehouse.open_to_write(store)
         assert read_failures(store).failure_count == 4
     message = str(caught.value)
     assert message.startswith(f"{store / FILE_NAME}: DuckDB ")
     assert f"({CAUSE}); all dumps are in the archive" in message
     assert message.endswith("install another version of DuckDB, and run 'tracehouse rebuild'")
     assert (store / FILE_NAME).read_bytes() == before
-    Warehouse.open(store).close()
+    Warehouse.open_to_write(store).close()
     assert counted(store) == OLD_COUNT + 1
 
 
@@ -248,23 +248,23 @@ def test_a_rebuild_by_hand_is_tried_once_more(store: Path) -> None:
 def test_a_store_with_dumps_outside_the_archive_is_not_rebuilt_by_itself(
     store: Path, dump: Path
 ) -> None:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.ingest([dump], manifest=MANIFEST, archive=False)
-    warehouse = Warehouse.open(store)
+    warehouse = Warehouse.open_to_write(store)
     warehouse.ingest([write(dump.with_name("b.etdp"), tiny_dump(98))], manifest=MANIFEST)
     with (
         failing_checkpoints(ALWAYS, times=1),
         pytest.raises(StoreError, match="1 of its dumps are not in the archive"),
     ):
         warehouse.close()
-    Warehouse.open(store).close()  # tries the checkpoint again
+    Warehouse.open_to_write(store).close()  # tries the checkpoint again
     assert counted(store) == OLD_COUNT + 2
 
 
 def test_a_rebuild_that_finds_a_full_disk_is_done_by_the_next_writer(
     store: Path, dump: Path
 ) -> None:
-    warehouse = Warehouse.open(store)
+    warehouse = Warehouse.open_to_write(store)
     warehouse.ingest([dump], manifest=MANIFEST)
     with failing_checkpoints(ALWAYS, times=1), pytest.MonkeyPatch.context() as patched:
         patched.setattr("tracehouse.warehouse.upkeep.rebuild.make_file", _fail_for_want_of_room)
@@ -273,7 +273,7 @@ def test_a_rebuild_that_finds_a_full_disk_is_done_by_the_next_writer(
     assert read_failures(store).is_rebuild_wanted
     with full_disk(), Warehouse.open(store, read_only=True) as reader:
         assert reader.sql("SELECT sha256 FROM dumps").num_rows == OLD_COUNT + 1
-    Warehouse.open(store).close()
+    Warehouse.open_to_write(store).close()
     assert read_failures(store).rebuilt_at is not None
     assert counted(store) == OLD_COUNT + 1
 
@@ -291,9 +291,9 @@ def test_a_block_that_a_full_disk_tore_is_mended_by_the_next_writer(
     tear(store)
     unmarked = shutil.copytree(store, tmp_path / "unmarked")
     with pytest.raises(DamagedStoreError, match="'tracehouse rebuild'"):
-        Warehouse.open(unmarked)
+        Warehouse.open_to_write(unmarked)
     mark_torn(store)
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         assert warehouse.sql("SELECT sha256 FROM dumps").num_rows == OLD_COUNT
     assert not may_be_torn(store)
     assert read_failures(store).failure_count == 0
@@ -302,7 +302,7 @@ def test_a_block_that_a_full_disk_tore_is_mended_by_the_next_writer(
 
 @pytest.mark.parametrize("is_marked", [True, False])
 def test_an_open_store_with_a_torn_block_recovers(store: Path, is_marked: bool) -> None:
-    warehouse = Warehouse.open(store, is_patient=True)
+    warehouse = Warehouse.open_to_write(store, is_patient=True)
     warehouse.writing.close()  # as DuckDB refuses all statements
     tear(store)
     if is_marked:
@@ -321,13 +321,13 @@ def test_a_disk_that_fails_in_a_checkpoint_leaves_the_mark_until_one_succeeds(
     store: Path, dump: Path
 ) -> None:
     text = ERROR.replace(CAUSE, "Could not write file: No space left on device")
-    warehouse = Warehouse.open(store)
+    warehouse = Warehouse.open_to_write(store)
     warehouse.ingest([dump], manifest=MANIFEST)
     with failing_checkpoints(ALWAYS, times=1, error=text), pytest.raises(FullDiskError):
         warehouse.close()
     assert may_be_torn(store)
     assert read_failures(store).failure_count == 0
-    Warehouse.open(store).close()
+    Warehouse.open_to_write(store).close()
     assert not may_be_torn(store)
     assert not kept_files(store)
     assert counted(store) == OLD_COUNT + 1
@@ -335,7 +335,7 @@ def test_a_disk_that_fails_in_a_checkpoint_leaves_the_mark_until_one_succeeds(
 
 def _ingest_with_checkpoints(store: Path, dump: Path) -> None:
     """Ingest a dump, with a checkpoint at each commit; usually they come with 1 GB of the log."""
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.writing.execute("SET checkpoint_threshold = '0B'")
         warehouse.ingest([dump], manifest=MANIFEST)
 

@@ -37,7 +37,7 @@ def parse_etrecord(data: bytes | memoryview, name: str) -> Any:
     except ImportError as error:
         raise QueryError(
             f"{name}: an ExportedProgram needs executorch ({error}): "
-            "pip install 'tracehouse[executorch]'; `tracehouse etrecord show` does not"
+            "pip install '.[executorch]' in a checkout; `tracehouse etrecord show` does not"
         ) from error
     try:
         return parse(io.BytesIO(data))

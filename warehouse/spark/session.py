@@ -64,7 +64,9 @@ def _open_session(master: str | None, settings: Mapping[str, str]) -> tuple[Spar
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError as error:
-        problem = f"cannot be imported ({error}); install it with: pip install 'tracehouse[spark]'"
+        problem = (
+            f"cannot be imported ({error}); install it with: pip install '.[spark]' in a checkout"
+        )
         raise SparkError(_PLACE, problem) from error
     running = SparkSession.getActiveSession()
     if running is not None:

@@ -18,20 +18,21 @@ from mcp.shared.exceptions import MCPError
 
 from tests.support.agent_questions import MOST_CALLS, QUESTIONS, Question
 from tests.support.command import ENVIRONMENT
+from tests.support.cross_section import cross_section
+from tests.support.documents import ROOT
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.service_process import ServiceProcess
 from tracehouse import Warehouse
 from tracehouse.cli.agents.asked_store import AskedStore
 from tracehouse.cli.agents.pages import MOST_BYTES, ROUNDING
 from tracehouse.cli.agents.server import make_server
+from tracehouse.cli.agents.tools import find_headers, list_tools
 from tracehouse.cli.stores import open_to_query
 from tracehouse.ingest.dump import Refusal
+from tracehouse.warehouse.catalogue.queries import list_headers
 
-_GIVEN = {
-    "base": "base", "head": "f136", "base_backend": "portable", "head_backend": "xnnpack",
-    "dump": 1, "event": "Method::execute", "size_tag": "size", "file": "none.etdp",
-    "statement": "SELECT repeat('\u00e4', 99) AS a, * FROM named_events LIMIT 9000",
-}  # fmt: skip
+_LONG = "SELECT repeat('\u00e4', 99) AS a, * FROM named_events LIMIT 9000"
+_MOST_TOOLS, _MOST_TOOL_BYTES = 10, 8_000
 Connect = Callable[[], Client]
 
 
@@ -97,19 +98,73 @@ def test_ten_questions_are_answered_over(transport: str, request: pytest.Fixture
     ask(request.getfixturevalue(transport), answer_all)
 
 
-def test_no_answer_and_no_description_exceeds_its_limit(store: Path) -> None:
+def test_the_tools_are_few_and_short_and_change_nothing(store: Path) -> None:
+    tools = ask(lambda: local(store), lambda client: client.list_tools()).tools
+    size = len(json.dumps([one.model_dump(mode="json", exclude_none=True) for one in tools]))
+    assert (len(tools) <= _MOST_TOOLS, size <= _MOST_TOOL_BYTES) == (True, True), size
+    assert all(tool.annotations.read_only_hint for tool in tools)
+    document = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+    (stated,) = re.findall(r"(\d+) tools, whose list has some ([\d,]+) bytes", document)
+    assert (int(stated[0]), stated[1]) == (len(tools), f"{round(size, -2):,}")
+
+
+def test_queries_that_a_description_names_exist() -> None:
+    named = re.findall(r"\b[a-z]+_[a-z_]+\b", list_tools(has_files=True)["query"].description)
+    assert {"regression_deltas", "framework_tax", "find_query"} < set(named)
+    assert {*named} - {"find_query"} <= {one.name for one in list_headers()}
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("What regressed from b1 to b2?", "regression_deltas"),
+        ("Since when is it slower?", "change_points"),
+        ("framework tax per backend", "framework_tax"),
+        ("How many tokens per second?", "token_latency"),
+        ("Which device is hot?", "device_health"),
+        ("Was any file refused?", "ingest_errors"),
+        ("memory", "memory_totals"),
+    ],
+)
+def test_a_question_finds_its_query(question: str, name: str) -> None:
+    found = [one.name for one in find_headers(question)]
+    assert name in found[:3]
+    assert len(found) <= 8
+
+
+def test_without_a_known_word_all_queries_are_named() -> None:
+    assert find_headers("") == find_headers("xyzzy") == list_headers()
+
+
+def test_no_answer_exceeds_its_limit(store: Path) -> None:
+    calls = [
+        ("report", {}), ("compare", {"base": "base", "head": "f136"}), ("find_query", {}),
+        ("describe_query", {"name": "nightly_verdicts"}), ("sql", {"statement": _LONG}),
+        ("query", {"name": "percentiles"}), ("schema", {}), ("schema", {"table": "named_events"}),
+    ]  # fmt: skip
+
     async def work(client: Client) -> None:
-        tools = (await client.list_tools()).tools
-        text = json.dumps([tool.model_dump(mode="json", exclude_none=True) for tool in tools])
-        assert len(text) < 60_000
-        n_errors = 0
-        for tool in tools:
-            given = {name: _GIVEN[name] for name in tool.input_schema["required"]}
-            text, is_error = await call(client, tool.name, given)
-            assert len(text.encode()) <= MOST_BYTES, tool.name
-            assert tool.annotations.read_only_hint
-            n_errors += is_error
-        assert n_errors <= 2  # the farm has no tag for sizes, and there is no such file
+        for tool, given in calls:
+            text, is_error = await call(client, tool, given)
+            assert not is_error, text
+            assert len(text.encode()) <= MOST_BYTES, tool
+
+    ask(lambda: local(store), work)
+
+
+def test_an_alert_is_explained(tmp_path: Path) -> None:
+    dumps = [
+        dump
+        for number in range(1, 5)
+        for dump in record_build(number, {"op": 4.0 if number == 4 else 1.0}, count=8)
+    ]
+    store = ingest_all(tmp_path / "store", dumps)
+
+    async def work(client: Client) -> None:
+        report, _ = await call(client, "report", {})
+        group = re.findall(r"tracehouse explain ([0-9a-f]+)", report)[0]
+        text, is_error = await call(client, "explain", {"group": group})
+        assert (is_error, "op" in text) == (False, True), text
 
     ask(lambda: local(store), work)
 
@@ -135,22 +190,43 @@ def test_pages_are_of_one_answer_even_if_the_store_changes(store: Path, tmp_path
 @pytest.mark.parametrize(
     ("tool", "arguments", "problem"),
     [
-        ("percentiles", {"devices": "x"}, "percentiles: unknown 'devices'; wanted run, "),
-        ("percentiles", {"device": ["lab-x86-quit"]}, "did you mean lab-x86-quiet?"),
-        ("regression_deltas", {"base": "base"}, "regression_deltas: head is missing"),
+        (
+            "query",
+            {"name": "percentiles", "params": {"devices": "x"}},
+            "percentiles: unknown 'devices'; wanted run, ",
+        ),
+        (
+            "query",
+            {"name": "percentiles", "params": {"device": ["lab-x86-quit"]}},
+            "did you mean lab-x86-quiet?",
+        ),
+        (
+            "query",
+            {"name": "regression_deltas", "params": {"base": "base"}},
+            "regression_deltas: head is missing",
+        ),
         ("sql", {"statement": "DROP TABLE dumps"}, "SELECT"),
         ("sql", {"statement": "SELECT * FROM '/etc/passwd'"}, "does not exist"),
-        ("percentiles", {"cursor": "x"}, "cursor 'x': wanted the cursor of an earlier answer"),
-        ("coverage", {"cursor": "99.0"}, "cursor: the answer has only 13 lines"),
+        ("schema", {"cursor": "x"}, "cursor 'x': wanted the cursor of an earlier answer"),
+        ("find_query", {"cursor": "99.0"}, "cursor: the answer has only 44 lines"),
         ("inspect", {"file": "/none.etdp"}, "/none.etdp"),
         ("inspect", {"file": "a\0b"}, r"a\x00b: embedded null byte, wanted a path"),
         ("compare", {"base": "bass", "head": "ch26"}, "base"),
         ("compare", {"base": "base", "head": 26}, "compare: head is 26, wanted a text"),
         ("report", {"head": ["base"]}, "report: head is ['base'], wanted a text"),
         ("report", {"head": "base", "branch": "ab"}, "either a head or a branch, not both"),
-        ("coverage", {"cursor": f"{'9' * 5000}.a"}, "wanted the cursor of an earlier answer"),
+        ("schema", {"cursor": f"{'9' * 5000}.a"}, "wanted the cursor of an earlier answer"),
         ("sql", {"statement": "SELECT CAST(repeat('x', 99999) AS INT)"}, "Could not convert"),
-        ("percentiles", {"device": "x" * 99_999}, "parameter 'device'"),
+        (
+            "query",
+            {"name": "percentiles", "params": {"device": "x" * 99_999}},
+            "parameter 'device'",
+        ),
+        ("query", {"name": "percentile"}, "did you mean percentiles?"),
+        ("query", {"name": "dumps", "params": ["a"]}, "params is ['a'], wanted an object"),
+        ("query", {}, "query: name is missing"),
+        ("describe_query", {"name": "none"}, "no query"),
+        ("schema", {"table": "named_event"}, "did you mean named_events?"),
     ],
 )
 def test_a_wrong_call_is_an_error_with_a_remedy(
@@ -201,7 +277,7 @@ def test_agents_are_told_how_numbers_are_rounded() -> None:
 
 
 def test_a_store_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    text, is_error = ask(lambda: local(tmp_path / "none"), lambda one: call(one, "coverage", {}))
+    text, is_error = ask(lambda: local(tmp_path / "none"), lambda one: call(one, "schema", {}))
     assert is_error
     assert str(tmp_path / "none") in text
 
@@ -247,30 +323,42 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store
 
 
-def test_names_in_answers_and_errors_stand_in_blocks_or_quotes(hostile: Path) -> None:
+@pytest.mark.parametrize(
+    "names", cross_section([[one.name for one in list_headers()][n::6] for n in range(6)], 6)
+)
+def test_names_in_answers_and_errors_stand_in_blocks_or_quotes(
+    hostile: Path, names: list[str]
+) -> None:
     base, head = (f"``` {number} {_ORDER}" for number in (1, 3))
-    given = {**_GIVEN, "base": base, "head": head, "size_tag": "status"}
-    given |= {"base_backend": f"b. {_ORDER}", "head_backend": f"b. {_ORDER}"}
-    statements = [
-        "SELECT name AS state, device_id FROM devices",
-        "SELECT reason, detail AS status FROM ingest_errors",
-        "SELECT reason, 1 AS n FROM group_decisions, range(3)",
-        "PIVOT (SELECT name, 1 AS n FROM devices) ON name USING sum(n)",
+    backend = f"b. {_ORDER}"
+    given = {
+        "base": base, "head": head, "size_tag": "status", "base_backend": backend,
+        "head_backend": backend, "dump": 1, "event": "Method::execute",
+    }  # fmt: skip
+    calls = [
+        ("sql", {"statement": "SELECT name AS state, device_id FROM devices"}),
+        ("sql", {"statement": "SELECT reason, detail AS status FROM ingest_errors"}),
+        ("sql", {"statement": "SELECT reason, 1 AS n FROM group_decisions, range(3)"}),
+        ("sql", {"statement": "PIVOT (SELECT name, 1 AS n FROM devices) ON name USING sum(n)"}),
+        ("report", {}),
+        ("report", {"head": "none"}),
+        ("compare", {"base": base, "head": head}),
+        ("compare", {"base": "none", "head": head}),
+        ("query", {"name": "coverage", "params": {"device": ["none"]}}),
+        ("query", {"name": "notes"}),
+        ("query", {"name": "ingest_errors"}),
     ]
+    headers = {one.name: one for one in list_headers()}
+    for name in names:
+        known = headers[name].params
+        needed = {one.name: given[one.name] for one in known if one.is_required}
+        calls.append(("query", {"name": name, "params": needed}))
 
     async def work(client: Client) -> list[str]:
-        texts = [await call(client, "sql", {"statement": one}) for one in statements]
-        for tool in (await client.list_tools()).tools:
-            known = tool.input_schema["properties"]
-            needed = {name: given[name] for name in tool.input_schema["required"]}
-            texts.append(await call(client, tool.name, needed))
-            for name in {"device", "model", "build", "event", "tag", "head"} & known.keys():
-                wrong = ["none"] if known[name]["type"] == "array" else "none"
-                texts.append(await call(client, tool.name, {**needed, name: wrong}))
-        return [text for text, _ in texts]
+        return [(await call(client, *one))[0] for one in calls]
 
     texts = ask(lambda: local(hostile), work)
-    assert sum(_ORDER in text for text in texts) > 40
+    assert sum(_ORDER in text for text in texts) > 10
     for text in texts:
         outside = _QUOTED.sub("", _BLOCK.sub("", text))
         assert _ORDER not in outside, text

@@ -49,7 +49,7 @@ def test_a_missing_part_of_the_service_is_told_with_how_to_install_it(
     found = findings(run, tmp_path / "none")["starlette"]
     assert (found["status"], found["detail"]) == (
         "missing",
-        "for serve: pip install 'tracehouse[serve]'",
+        "for serve: pip install '.[serve]' in a checkout",
     )
 
 
@@ -67,7 +67,7 @@ def test_a_store_that_is_not_there_is_missing_and_not_made(run: Run, tmp_path: P
 
 
 def test_a_store_that_cannot_be_opened_is_told_with_the_reason(run: Run, tmp_path: Path) -> None:
-    with Warehouse.open(tmp_path / "busy", create=True):
+    with Warehouse.open_to_write(tmp_path / "busy", create=True):
         busy = findings(run, tmp_path / "busy")["store"]
     assert (busy["status"], "locked by" in busy["detail"]) == ("wrong", True)
     (tmp_path / "empty").mkdir()

@@ -16,7 +16,7 @@ NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
 
 
 def hand_over(store: Path, count: int) -> None:
-    Warehouse.open(store, create=True).close()
+    Warehouse.open_to_write(store, create=True).close()
     with Inbox.open(store) as inbox:
         for number in range(count):
             inbox.accept(tiny_incoming(number))

@@ -78,7 +78,7 @@ def test_a_store_that_is_named_is_asked_beside_a_lake_whatever_its_name(
     run: Run, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Warehouse.open("tracehouse.store", create=True).close()
+    Warehouse.open_to_write("tracehouse.store", create=True).close()
     question = ("sql", "SELECT count(*) AS n FROM dumps", "--lake", lake, "--format", "csv")
     assert run(*question).text == "n\n148\n"
     assert run(*question, "--store", "tracehouse.store").text == "n\n0\n"
@@ -101,7 +101,7 @@ def test_an_address_of_an_unknown_kind_is_one_line(run: Run, store: Path) -> Non
 
 
 def test_no_lake_is_made_in_a_store(run: Run, tmp_path: Path) -> None:
-    Warehouse.open(tmp_path / "own.store", create=True).close()
+    Warehouse.open_to_write(tmp_path / "own.store", create=True).close()
     before = sorted((tmp_path / "own.store").rglob("*"))
     outcome = run("export", "lake", tmp_path / "own.store", "--store", tmp_path / "own.store")
     assert outcome.code == 1

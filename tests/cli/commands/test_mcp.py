@@ -23,7 +23,7 @@ def test_without_its_package_the_command_says_how_to_get_it(
     monkeypatch.setitem(sys.modules, "anyio", None)
     done = run("mcp", "--store", store)
     assert done.code == 1
-    assert "'pip install \"tracehouse[mcp]\"' adds it" in done.error
+    assert "'pip install \".[mcp]\"' in a checkout adds it" in done.error
 
 
 _SLOW = {"statement": "SELECT count(*) FROM range(1000000000000)"}
@@ -107,7 +107,7 @@ def test_an_agent_is_heard_while_many_calls_run_and_gets_answers_once_it_withdra
     agent.await_answer(1)
     for number in numbers:
         agent.send("notifications/cancelled", {"requestId": number})
-    agent.call(2, "coverage")
+    agent.call(2, "query", {"name": "coverage"})
     agent.await_answer(2)
 
 
@@ -126,7 +126,7 @@ def test_the_command_ends_with_its_input_whatever_it_does_then(agent: Agent) -> 
 def test_the_command_ends_if_nobody_reads_its_answers(store: Path, is_input_closed: bool) -> None:
     with talking("mcp", "--store", store) as agent:
         agent.server.stdout.close()
-        agent.call(1, "coverage")
+        agent.call(1, "query", {"name": "coverage"})
         if is_input_closed:
             agent.server.stdin.close()
         assert agent.await_end() == (0, "")

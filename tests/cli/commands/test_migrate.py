@@ -22,7 +22,7 @@ def make_unreleased(store: Path) -> None:
 def test_migrate_makes_no_store(run: Run, tmp_path: Path) -> None:
     assert "no store here" in run("migrate", "--store", tmp_path / "none").error
     assert not (tmp_path / "none").exists()
-    Warehouse.open(tmp_path / "store", create=True).close()
+    Warehouse.open_to_write(tmp_path / "store", create=True).close()
     assert run("migrate", "--store", tmp_path / "store") == (0, b"", "")
 
 

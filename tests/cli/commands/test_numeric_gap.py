@@ -139,7 +139,7 @@ def test_one_dump_needs_executorch(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "executorch", None)
     done = run("numeric-gap", PORTABLE, *RECORDS[:2])
     assert done.code == 1
-    assert "pip install 'tracehouse[executorch]'" in done.error
+    assert "pip install '.[executorch]' in a checkout" in done.error
 
 
 def of_pair(model):

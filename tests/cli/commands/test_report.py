@@ -109,7 +109,7 @@ def test_a_suspected_regression_and_a_quiet_night_do_not_fail(
 def test_a_store_without_builds_and_an_unknown_build_are_one_line(
     run: Run, nightly_store: Path, tmp_path: Path
 ) -> None:
-    with Warehouse.open(tmp_path / "empty", create=True):
+    with Warehouse.open_to_write(tmp_path / "empty", create=True):
         pass
     empty = run("report", "--nightly", "--store", tmp_path / "empty")
     assert empty.code == 1

@@ -38,7 +38,7 @@ def test_a_missing_package_is_told_with_how_to_install_it(tmp_path: Path, name: 
     args = ["serve", "--store", str(tmp_path / "store"), "--port", "0"]
     done = run_without([name], args)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "is not installed; 'pip install \"tracehouse[serve]\"' adds" in done.stderr
+    assert "is not installed; 'pip install \".[serve]\"' in a checkout adds" in done.stderr
     assert done.stderr.count("\n") == 1
     assert name in done.stderr
     assert not (tmp_path / "store").exists()

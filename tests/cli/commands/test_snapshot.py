@@ -41,7 +41,7 @@ def test_an_answer_beside_a_writer_tells_the_age_of_its_snapshot(run: Run, farm_
     before = [run(*args, "--store", farm_copy) for args in asked]
     assert {outcome.err for outcome in before} == {""}
     run("snapshot", "--store", farm_copy)
-    with Warehouse.open(farm_copy):
+    with Warehouse.open_to_write(farm_copy):
         for args, alone in zip(asked, before, strict=True):
             beside = run(*args, "--store", farm_copy)
             assert (beside.code, beside.out) == (0, alone.out)

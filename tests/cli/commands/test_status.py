@@ -18,7 +18,7 @@ def test_people_see_a_line_per_fact_that_is_known(run: Run, farm_copy: Path) -> 
 
 
 def test_programs_see_one_row(run: Run, farm_copy: Path) -> None:
-    with Warehouse.open(farm_copy):
+    with Warehouse.open_to_write(farm_copy):
         done = run("status", "--store", farm_copy, "--format", "json")
     assert (done.code, done.err) == (0, "")
     ((row),) = json.loads(done.text)

@@ -99,6 +99,11 @@ def test_a_notebook_shows_a_block_as_a_table_in_which_names_are_escaped():
     assert page.count("<tr>") == 2
 
 
+def test_a_block_is_shown_in_a_line():
+    assert repr(EventBlock("Execute", [Event("a")])) == "EventBlock('Execute', 1 event)"
+    assert repr(EventBlock(None, [])) == "EventBlock(None, 0 events)"
+
+
 def test_a_block_there_and_back_is_the_same():
     [block] = blocks_of(
         run(timed("native_call_a", 0, 10, instruction_id=1, chain_index=0)),

@@ -9,6 +9,7 @@ import gzip
 import importlib.util
 import io
 import sys
+from html import escape
 
 import numpy as np
 import pytest
@@ -66,6 +67,14 @@ def test_logged_tensors_are_arrays_and_none_without_the_buffer():
     ]
     assert isinstance(values[0][0], np.ndarray)
     assert values[1] == [None]
+
+
+def test_an_inspector_is_shown_in_a_line_and_as_a_table(inspector):
+    assert repr(inspector).startswith("<Inspector: EventBlock(")
+    assert len(repr(inspector)) < 250
+    names = {event.name for block in inspector.event_blocks for event in block.events}
+    shown = inspector._repr_html_()
+    assert all(escape(name) in shown for name in names - {"OPERATOR_CALL"})
 
 
 def test_a_dump_can_be_given_as_bytes_and_exactly_one_must_be():

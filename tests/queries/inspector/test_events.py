@@ -42,6 +42,13 @@ def test_an_event_is_made_with_the_inspectors_defaults():
     assert Event("mul").op_types == []
 
 
+def test_an_event_is_shown_in_a_line_whatever_its_number_of_samples():
+    event = Event("add", PerfData([float(one) for one in range(50)]), ["aten.add"])
+    data = "PerfData(50 samples, p50=24.5, max=49)"
+    assert repr(event) == f"Event('add', perf_data={data}, op_types=['aten.add'])"
+    assert repr(Event("add", PerfData([]))) == "Event('add', perf_data=PerfData(no samples))"
+
+
 def test_arguments_stand_in_the_inspectors_order():
     event = Event("e", PerfData([1.0]), ["op"], 7, [1, 2], 3, {"n": "trace"}, {"n": None}, True)
     assert (event.delegate_debug_identifier, event.debug_handles, event.num_outputs) == (

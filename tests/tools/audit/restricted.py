@@ -76,7 +76,7 @@ class RestrictedStore:
         self._dumps = dumps
         self._path = store.with_name("restricted")
         shutil.copytree(store, self._path)
-        self._warehouse = Warehouse.open(self._path)
+        self._warehouse = Warehouse.open_to_write(self._path)
         self._connection = self._warehouse.writing
         rows = self._connection.sql("SELECT sha256, dump_id FROM dumps").fetchall()
         self._numbers = dict(rows)

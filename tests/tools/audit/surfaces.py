@@ -53,7 +53,7 @@ class Surface:
 def make_store(farm: Farm, folder: Path) -> Path:
     """Ingest a farm into a new store, with all that happens to it."""
     store = folder / "store"
-    with Warehouse.open(store, create=True) as warehouse:
+    with Warehouse.open_to_write(store, create=True) as warehouse:
         summary = warehouse.ingest(farm.write(folder / "files"))
         refused = {Path(refusal.source).name for refusal in summary.refused}
         assert refused == {*farm.broken}, summary.refused
@@ -86,7 +86,7 @@ def _read(store: Path) -> Iterator[Ask]:
 
 @contextmanager
 def _write(store: Path) -> Iterator[Ask]:
-    with _copied(store) as copy, Warehouse.open(copy) as warehouse:
+    with _copied(store) as copy, Warehouse.open_to_write(copy) as warehouse:
         yield warehouse.query
 
 
@@ -110,7 +110,7 @@ def _changed(store: Path, change: Callable[[Path], object]) -> Iterator[Ask]:
 
 
 def _drop_all_events(store: Path) -> None:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         drop_old_events(warehouse.writing, store, find_old_events(warehouse.writing, days=0))
 
 
@@ -191,7 +191,7 @@ def _lack_of_spark() -> str:
     try:
         import pyspark  # noqa: F401
     except ImportError:
-        return "pyspark is missing: python -m pip install 'tracehouse[spark]'"
+        return "pyspark is missing: python -m pip install '.[spark]' in a checkout"
     return "" if shutil.which("java") else "Java is missing: install a JRE of 17 or newer"
 
 

@@ -60,7 +60,7 @@ def _store(name: str, store: Path, _: object) -> Iterator[Callable[[], object]]:
         case "status":
             yield lambda: read_status(store)
         case "snapshot":
-            with Warehouse.open(store) as warehouse:
+            with Warehouse.open_to_write(store) as warehouse:
                 yield warehouse.snapshot
         case "nightly report":
             yield partial(_report, store)

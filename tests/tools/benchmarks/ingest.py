@@ -43,10 +43,10 @@ def _ingest(folder: Path, template: Template, count: int, kind: str) -> Figures:
     costs: dict[bool, list[Cost]] = {True: [], False: []}
     for store, other in zip(kept, bare, strict=True):  # in turns: machines are noisy
         for path, is_kept in ((store, True), (other, False)):
-            Warehouse.open(path, create=True).close()
+            Warehouse.open_to_write(path, create=True).close()
             costs[is_kept].append(measure(partial(_fill, path, source, archive=is_kept)))
     with Warehouse.open(kept[0], read_only=True) as warehouse:
-        events = warehouse.sql("SELECT count(*) FROM events").column(0)[0].as_py()
+        events = warehouse.sql("SELECT count(*) FROM events").table.column(0)[0].as_py()
     wall, cpu = least(costs[True])
     _, cpu_bare = least(costs[False])
     _, cpu_rebuild = least([measure(partial(rebuild_store, store)) for store in kept[:2]])
@@ -67,7 +67,7 @@ def _ingest_from_memory(folder: Path, template: Template, count: int) -> Figures
     dumps = [Dump.of_bytes(f"{i:05}.etdp", template.vary(i), manifest) for i in range(count)]
     costs = []
     for store in [folder / f"memory.{i}.store" for i in range(PASSES)]:
-        Warehouse.open(store, create=True).close()
+        Warehouse.open_to_write(store, create=True).close()
         costs.append(measure(partial(_take, store, dumps)))
     wall, cpu = least(costs)
     return {
@@ -79,10 +79,10 @@ def _ingest_from_memory(folder: Path, template: Template, count: int) -> Figures
 
 
 def _fill(store: Path, source: Path, *, archive: bool) -> None:
-    with Warehouse.open(store, create=True) as warehouse:
+    with Warehouse.open_to_write(store, create=True) as warehouse:
         warehouse.ingest([source], manifest=MANIFEST, archive=archive)
 
 
 def _take(store: Path, dumps: list[Dump]) -> None:
-    with Warehouse.open(store, create=True) as warehouse:
+    with Warehouse.open_to_write(store, create=True) as warehouse:
         warehouse.ingest(dumps)

@@ -104,8 +104,7 @@ def _load(store: Path) -> int:
     template = Template(repeat_runs(SMALL.read_bytes(), STEADY_REPEATS, first_run=WARM))
     events = 0
     with Warehouse.open(store, create=True) as warehouse:
-        assert warehouse._writer is not None
-        loader = Loader(warehouse._writer.connection)
+        loader = Loader(warehouse.writing)
         for dump in range(200):
             build, device = dump // 100, dump // 20 % 5
             content = decode_content([template.vary(dump, scale=1 + build)])
@@ -129,7 +128,7 @@ def _load_delegated(store: Path) -> int:
             named |= {"backend": "xnnpack", "tags": {"size": 1 + number}}
             warehouse.ingest([folder], manifest=named, archive=False)
         text = "SELECT count(*) FROM named_events WHERE backend = 'xnnpack'"
-        events: int = warehouse.sql(text).column(0)[0].as_py()
+        events: int = warehouse.sql(text).table.column(0)[0].as_py()
     with duckdb.connect(str(store / "warehouse.duckdb")) as connection:
         connection.execute(_ALLOCATIONS)
     return events

@@ -33,7 +33,7 @@ LONGEST_SECONDS = 0.4
 
 def make_and_ingest(store: Path) -> None:
     """Make a store and ingest a dump."""
-    with Warehouse.open(store, create=True) as warehouse:
+    with Warehouse.open_to_write(store, create=True) as warehouse:
         warehouse.ingest([DUMP], manifest=MANIFEST)
 
 

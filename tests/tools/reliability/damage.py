@@ -48,7 +48,7 @@ def make_store(store: Path) -> None:
     listed = sorted(files.iterdir())
 
     def ingest_and_die() -> None:
-        warehouse = Warehouse.open(store, create=True)
+        warehouse = Warehouse.open_to_write(store, create=True)
         for start in range(0, len(listed), 5):
             warehouse.ingest(listed[start : start + 5], manifest=MANIFEST)
         os._exit(0)  # without closing the store
@@ -75,7 +75,7 @@ def damage(path: Path, kind: str, random_: random.Random) -> None:
 def judge_index(store: Path, expected: Rows) -> tuple[str, str]:
     """Outcome and problem of a store whose file or log is damaged."""
     try:
-        Warehouse.open(store).close()
+        Warehouse.open_to_write(store).close()
         if read_rows(store) == expected:
             return "harmless", ""
         outcome, problem = "silent", "rows are missing or others, without a word"
@@ -89,7 +89,7 @@ def judge_index(store: Path, expected: Rows) -> tuple[str, str]:
 def judge_archive(store: Path, segment: str, expected: Rows) -> tuple[str, str]:
     """Outcome and problem of a store with a damaged segment: all else must be whole."""
     is_gone = not any(one.path.name == segment for one in Archive(store).segments())
-    Warehouse.open(store).close()
+    Warehouse.open_to_write(store).close()
     rows = read_rows(store)
     changed = {name for name in expected if rows[name] != expected[name]}
     if changed - ({"archived_files"} if is_gone else set()):  # which lacks those in it by now
@@ -136,7 +136,7 @@ def torture(
         store = Path(folder, "store")
         make_store(store)
         whole = Path(shutil.copytree(store, Path(folder, "whole")))
-        Warehouse.open(whole).close()
+        Warehouse.open_to_write(whole).close()
         expected = read_rows(whole)
         for number in range(count):
             kind = kinds[number % len(kinds)]

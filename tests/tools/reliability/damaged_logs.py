@@ -31,7 +31,7 @@ ROOM_BYTES = 64 << 10
 def make_logged_store(folder: Path) -> tuple[Path, Path, list[int]]:
     """A store, the one log in its inbox, and the offsets at which its records begin and end."""
     store = folder / "store"
-    Warehouse.open(store, create=True).close()
+    Warehouse.open_to_write(store, create=True).close()
     with Inbox.open(store) as inbox:
         for number in range(DUMPS):
             inbox.accept(tiny_incoming(number))
@@ -63,7 +63,7 @@ def check_damaged(store: Path, edges: list[int], start: int, end: int) -> str:
     """Problems after a drain of a damaged log."""
     records = list(pairwise(edges))
     whole = sum(start >= last or end <= first for first, last in records)
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         summary = warehouse.drain()
     stored = stored_event_counts(store)
     reports = [*summary.notes, *(one.detail for one in summary.refused)]
@@ -102,7 +102,7 @@ def fill_disk() -> dict[str, Any]:
         subprocess.run(mount, check=True)
         stack.callback(subprocess.run, ("umount", folder), check=True)
         store, ballast = Path(folder, "store"), Path(folder, "ballast")
-        Warehouse.open(store, create=True).close()
+        Warehouse.open_to_write(store, create=True).close()
         ballast.write_bytes(bytes(shutil.disk_usage(folder).free - ROOM_BYTES))
         taken, refusals, number = set(), Counter[str](), 0
         with Inbox.open(store) as inbox:
@@ -128,7 +128,7 @@ def fill_disk() -> dict[str, Any]:
 
 def _drain(store: Path) -> str:
     try:
-        with Warehouse.open(store) as warehouse:
+        with Warehouse.open_to_write(store) as warehouse:
             warehouse.drain()
     except StoreError as error:
         return str(error)

@@ -180,7 +180,7 @@ class Trial:
             found: State | str
             try:
                 prepare()
-                with Warehouse.open(store) as warehouse:
+                with Warehouse.open_to_write(store) as warehouse:
                     found = warehouse.writing.execute(_STATE).fetchall()
             except WarehouseError as error:
                 found = str(error)

@@ -40,7 +40,7 @@ def _decide(disk: Path, _: Path) -> int:
     """Accept an alert that no dump has, as a command does."""
     store = disk / "store"
     try:
-        with Warehouse.open(store) as warehouse:
+        with Warehouse.open_to_write(store) as warehouse:
             decide_group(
                 warehouse.writing, store, "0123456789ab", state="accepted", reason="so", user="me"
             )
@@ -108,7 +108,7 @@ def _export(disk: Path, files: Path) -> None:
 
 def _ingest_without_closing(store: Path) -> None:
     """Ingest a dump, whose commit stays in DuckDB's log."""
-    Warehouse.open(store).ingest([tiny_incoming(30)])
+    Warehouse.open_to_write(store).ingest([tiny_incoming(30)])
     os._exit(0)
 
 

@@ -52,7 +52,7 @@ class Trial(KillTrial):
         self.slowest = 0.0  # seconds until it was ready after a round
         self._rounds = 0
         self._events: dict[str, int] = {}
-        Warehouse.open(store, create=True).close()
+        Warehouse.open_to_write(store, create=True).close()
 
     def kill_round(self, random_: random.Random, point: str = "") -> str:
         """Hand dumps over and kill those who do so; what became of the one who drains.
@@ -93,7 +93,7 @@ class Trial(KillTrial):
         """Problems of the store that is left; measures the seconds until it is ready."""
         start = time.process_time()
         try:
-            with Warehouse.open(self.store) as warehouse:
+            with Warehouse.open_to_write(self.store) as warehouse:
                 warehouse.drain()
         except StoreError as error:
             return f"not ready: {error}"
@@ -130,7 +130,7 @@ class Trial(KillTrial):
 
 def _drain_while(threads: Sequence[Thread], store: Path) -> None:
     """Drain as long as the threads run, and once more."""
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         while any(thread.is_alive() for thread in threads):
             warehouse.drain()
         warehouse.drain()

@@ -46,7 +46,7 @@ def ingest_folder(build: str, folder: Path) -> Operation:
 
 def merge(store: Path) -> None:
     """Merge segments, as an ingest does when there are many."""
-    with Warehouse.open(store):
+    with Warehouse.open_to_write(store):
         merge_segments(Archive(store))
 
 
@@ -91,6 +91,6 @@ def make_history(store: Path, files: Path) -> None:
     command("retention", "--raw-days", "0", "--keep-builds", "b[2-3]", "--yes")(store)
     command("amend", "--where", "build=b1", "--set", "model.backend=xnnpack", "--yes")(store)
     command("snapshot")(store)
-    warehouse = Warehouse.open(store)
+    warehouse = Warehouse.open_to_write(store)
     warehouse.ingest([files / "b6"], manifest=MANIFEST | {"build": "b6"})
     os._exit(0)  # without closing it

@@ -49,7 +49,7 @@ class Life:
 
     def live(self, count: int) -> None:
         """Do so many actions, at most `ACTIONS`."""
-        with Warehouse.open(self.store, create=True) as warehouse:
+        with Warehouse.open_to_write(self.store, create=True) as warehouse:
             self._ingest(warehouse)
         for action in self.draw_actions()[:count]:
             with suppress(WarehouseError):  # of a disk that fails
@@ -65,7 +65,7 @@ class Life:
 
     def _work(self) -> None:
         """Ingest and hand over, in several threads, while the inbox is drained."""
-        with Warehouse.open(self.store) as warehouse, Inbox.open(self.store) as inbox:
+        with Warehouse.open_to_write(self.store) as warehouse, Inbox.open(self.store) as inbox:
             for _ in range(self._random.randint(1, 3)):
                 threads = [Thread(target=self._hand_over, args=(inbox, self._next())) for _ in "ab"]
                 for thread in threads:
@@ -87,14 +87,14 @@ class Life:
 
     def _drop(self) -> None:
         """Drop the events of all dumps."""
-        with Warehouse.open(self.store) as warehouse:
+        with Warehouse.open_to_write(self.store) as warehouse:
             old = find_old_events(warehouse.writing, days=0)
             with self._marking("dropping", "dropped", old["sha256"].to_pylist()):
                 drop_old_events(warehouse.writing, self.store, old)
 
     def _amend(self) -> None:
         """Correct the manifests of some dumps."""
-        with Warehouse.open(self.store) as warehouse:
+        with Warehouse.open_to_write(self.store) as warehouse:
             chosen = self._choose(warehouse)
             stated = parse_corrections([CORRECTION])
             planned = plan_amendments(warehouse.writing, chosen, stated)
@@ -103,7 +103,7 @@ class Life:
 
     def _forget(self) -> None:
         """Forget some dumps for good."""
-        with Warehouse.open(self.store) as warehouse:
+        with Warehouse.open_to_write(self.store) as warehouse:
             chosen = self._choose(warehouse)
             hashes = [one.sha256 for one in chosen]
             self._ingested = [one for one in self._ingested if one not in hashes]
@@ -152,11 +152,11 @@ def recover(store: Path, *, create: bool) -> str:
     """Make a store ready that is left: opened, or rebuilt."""
     outcome = "opened"
     try:
-        Warehouse.open(store, create=create).close()
+        Warehouse.open_to_write(store, create=create).close()
     except DamagedStoreError:
         outcome = "rebuilt"
         rebuild_store(store)
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.drain()
     return outcome
 
@@ -190,7 +190,7 @@ def check(store: Path, known: Marks) -> tuple[str, str]:
 def _are_amended(store: Path, known: Marks) -> Iterator[bool]:
     """For each dump, whether its manifest is as the marks demand."""
     with Warehouse.open(store, read_only=True) as warehouse:
-        rows = warehouse.sql("SELECT sha256, manifest FROM dumps").to_pylist()
+        rows = warehouse.sql("SELECT sha256, manifest FROM dumps").table.to_pylist()
     for row in rows:
         words = known[row["sha256"]]
         is_amended = CORRECTION.partition("=")[2] in str(row["manifest"])

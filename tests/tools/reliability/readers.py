@@ -133,7 +133,7 @@ def _watch(folder: Path, seed: int, rounds: int, counts: Counter[str]) -> list[s
     for number in range((rounds + 1) * DUMPS):
         write(folder / f"files/b{number // DUMPS}/{number}.etdp", tiny_dump(number))
     manifest = {"device": "pixel8", "build": "b0", "model": "mv2"}
-    with Warehouse.open(store, create=True) as warehouse:
+    with Warehouse.open_to_write(store, create=True) as warehouse:
         warehouse.ingest([folder / "files/b0"], manifest=manifest, snapshot=True)
     _append_line(states, {"deed": "begin", "state": read_state(store)})
     files = [folder / f"answers{number}" for number in range(READERS)]

@@ -79,7 +79,7 @@ class Trial(KillTrial):
         with ServiceProcess(self.store, **SETTINGS) as service:
             service.signal(signal.SIGTERM)
             code = service.wait(READY_SECONDS)
-        with Warehouse.open(self.store) as warehouse:
+        with Warehouse.open_to_write(self.store) as warehouse:
             warehouse.drain()
         problem = judge_store(
             self.store, self.acknowledged.keys(), lambda sha256: [self._events[sha256]]

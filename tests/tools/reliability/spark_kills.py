@@ -139,7 +139,7 @@ class LakeTrial:
         }
         with duckdb.connect() as connection:
             found = sorted(connection.execute(_SUMS.format(**files)).fetchall())
-        with Warehouse.open(store, create=True) as warehouse:
+        with Warehouse.open_to_write(store, create=True) as warehouse:
             warehouse.ingest([self.inbox])
             rows = warehouse.sql(_SUMS.format(dumps="dumps", events="events")).to_pylist()
         wanted = sorted(tuple(row.values()) for row in rows)

@@ -19,7 +19,7 @@ def test_lost_doubled_and_partial_dumps_are_counted() -> None:
 
 def test_a_whole_store_has_no_problem_and_every_fault_is_one(tmp_path: Path) -> None:
     store = tmp_path / "store"
-    with Warehouse.open(store, create=True) as warehouse:
+    with Warehouse.open_to_write(store, create=True) as warehouse:
         warehouse.ingest([tiny_incoming(number) for number in range(4)])
     counts = dict(stored_event_counts(store))
 

@@ -68,7 +68,7 @@ def test_a_disk_that_holds_a_folder_is_that_folder_whatever_is_lost(tmp_path: Pa
 
 def test_what_is_known_of_dumps_is_missed(tmp_path: Path) -> None:
     store, known = tmp_path / "store", Marks(set)
-    with Warehouse.open(store, create=True) as warehouse:
+    with Warehouse.open_to_write(store, create=True) as warehouse:
         warehouse.ingest([tiny_incoming(number) for number in range(4)])
     hashes = [sha256 for sha256, _ in stored_event_counts(store)]
     words = "".join(f"in {sha256}\n" for sha256 in hashes)

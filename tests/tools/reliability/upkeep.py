@@ -94,7 +94,7 @@ class Trial:
 
     def _expect(self, name: str, operation: Operation) -> Expectation:
         self._copy()
-        Warehouse.open(self._store).close()
+        Warehouse.open_to_write(self._store).close()
         before = read_state(self._store)
         self._copy()
         start = time.perf_counter()
@@ -116,7 +116,7 @@ class Trial:
         try:
             is_seen = _rows(read_state(self._store)) in map(_rows, wanted)
             start = time.process_time()
-            Warehouse.open(self._store).close()
+            Warehouse.open_to_write(self._store).close()
             seconds = time.process_time() - start
             found = read_state(self._store)
             problems = {

@@ -179,7 +179,7 @@ def _await_normal(port: int, packet: Packet) -> float:
 
 
 def _stored(store: Path) -> set[str]:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.drain()
         return set(warehouse.sql("SELECT sha256 FROM dumps")["sha256"].to_pylist())
 

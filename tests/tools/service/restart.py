@@ -123,7 +123,7 @@ def measure(store: Path, *, is_passed: bool, rounds: int = ROUNDS) -> dict[str, 
 
 
 def _stored(store: Path) -> set[str]:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.drain()
         return set(warehouse.sql("SELECT sha256 FROM dumps")["sha256"].to_pylist())
 

@@ -36,7 +36,7 @@ def main() -> None:
 def printed(cell: Any) -> list[str]:
     """Texts that a cell put out; a picture is only there or not."""
     return [
-        "a picture" if "image/png" in output.get("data", {})
+        "a picture" if "image/svg+xml" in output.get("data", {})
         else output.get("text") or output.get("data", {}).get("text/plain", "")
         for output in cell.get("outputs", ())
     ]  # fmt: skip

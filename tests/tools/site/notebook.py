@@ -1,7 +1,8 @@
-"""A notebook as a page: its texts, its code, and what the code printed and drew."""
+"""A notebook as a page: its texts, its code, and what the code showed."""
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,8 +22,11 @@ def _parts(cell: dict[str, Any]) -> Iterator[str]:
         return
     yield f"```python\n{text}\n```"
     for output in cell["outputs"]:
-        data = output.get("data", {})
-        if "image/png" in data:
-            yield f"![What the code above draws](data:image/png;base64,{data['image/png'].strip()})"
-        elif printed := "".join(output.get("text") or data.get("text/plain", ())).rstrip():
+        data = {kind: "".join(text) for kind, text in output.get("data", {}).items()}
+        if drawn := data.get("image/svg+xml"):
+            encoded = base64.b64encode(drawn.encode()).decode()
+            yield f"![What the code above draws](data:image/svg+xml;base64,{encoded})"
+        elif shown := data.get("text/html"):
+            yield shown
+        elif printed := "".join(output.get("text") or data.get("text/plain", "")).rstrip():
             yield f"```text\n{printed}\n```"

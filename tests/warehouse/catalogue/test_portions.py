@@ -55,7 +55,7 @@ def test_portions_are_the_whole_answer_in_its_order(name):
 
 @pytest.mark.parametrize("name", [name for name in SPLIT if SPLIT[name] == "model"])
 def test_portions_of_models_are_the_whole_answer_in_its_order(models, name):
-    farm = models._answering.for_query(find_query(name), {})
+    farm = models._session.answering.for_query(find_query(name), {})
     (whole,) = _answers(name, 1 << 40, farm)
     parts = _answers(name, 1, farm)
     assert whole
@@ -77,7 +77,7 @@ def test_a_portion_has_the_chosen_devices_only():
 
 
 def test_only_dumps_of_the_two_builds_of_a_comparison_weigh(models):
-    farm = models._answering.for_query(find_query("run_shifts"), {})
+    farm = models._session.answering.for_query(find_query("run_shifts"), {})
     values = resolve_parameters(farm, find_query("run_shifts"), {"base": "b1", "head": "b3"})
     portions = split_question(farm, find_query("run_shifts"), "device", values, most=1)
     dumps = 3 * 2 * 10  # of one device: models, builds, dumps of a night
@@ -86,7 +86,7 @@ def test_only_dumps_of_the_two_builds_of_a_comparison_weigh(models):
 
 def test_a_question_that_fits_one_portion_is_not_split(models):
     query = find_query("dump_values")
-    farm = models._answering.for_query(query, {})
+    farm = models._session.answering.for_query(query, {})
     values = resolve_parameters(farm, query, {})
     whole = 2 * 3 * 3 * 10 * (30 * RUN_WEIGHT + DUMP_WEIGHT)
     assert split_question(farm, query, "model", values, most=whole) == [Portion(values, whole)]
@@ -98,7 +98,7 @@ def test_a_question_that_fits_one_portion_is_not_split(models):
 )
 def test_events_weigh_only_where_a_query_reads_them(models, name, weight):
     query = find_query(name)
-    farm = models._answering.for_query(query, {})
+    farm = models._session.answering.for_query(query, {})
     values = resolve_parameters(farm, query, {})
     (portion,) = split_question(farm, query, "device", values)
     assert portion.weight == 2 * 3 * 3 * 10 * (weight + DUMP_WEIGHT)
@@ -107,7 +107,7 @@ def test_events_weigh_only_where_a_query_reads_them(models, name, weight):
 @pytest.mark.parametrize(("is_timed", "count"), [(False, 2), (True, 3)])
 def test_only_a_question_with_a_time_limit_begins_with_small_portions(models, is_timed, count):
     query = find_query("dump_values")
-    farm = models._answering.for_query(query, {})
+    farm = models._session.answering.for_query(query, {})
     values = resolve_parameters(farm, query, {})
     most = 2 * 2 * 3 * 10 * 400  # of two of three models
     found = split_question(farm, query, "model", values, most=most, is_timed=is_timed)

@@ -36,7 +36,7 @@ def _ask(store, name, params, **options):
     query = find_query(name)
     if query.is_computed:
         query = find_gathering(query, "pair_values")
-    return answer_query(store._answering.for_query(query, params), query, params, **options)
+    return answer_query(store._session.answering.for_query(query, params), query, params, **options)
 
 
 def _rows(answer, *, is_ordered):
@@ -75,7 +75,7 @@ def test_the_pace_of_the_last_portion_counts_as_the_first_may_have_waited(store,
 
 def test_an_answer_is_a_batch_at_least(store):
     query, params = find_query("ingest_errors"), {}
-    connection = store._answering.for_query(query, params)
+    connection = store._session.answering.for_query(query, params)
     (batch,) = stream_answer(connection, query, params)
     assert (batch.num_rows, batch.schema.names) == (0, [c.name for c in query.header.columns])
 
@@ -108,7 +108,7 @@ class _Forgetful:
 
 def test_a_portion_that_needs_too_much_memory_is_halved(store, monkeypatch):
     query = find_query("dump_values")
-    connection = store._answering.for_query(query, {})
+    connection = store._session.answering.for_query(query, {})
     weight = 2 * 3 * 10 * (30 * portions.RUN_WEIGHT + portions.DUMP_WEIGHT)  # of a device
     monkeypatch.setattr(portions, "MOST_WEIGHT", 2 * weight)
     monkeypatch.setattr(portions, "_SHARES", ())
@@ -129,14 +129,14 @@ def test_every_query_about_dumps_can_be_asked_about_some_of_them_first():
 
 def test_a_question_that_takes_too_long_while_its_rows_are_read_is_refused_too(store, many):
     with Warehouse.open(store._path, read_only=True) as own:
-        own._seconds = 1e-9
+        own._session.seconds = 1e-9
         with pytest.raises(LongQuestionError):
             own.query("dump_values")
 
 
 def test_a_views_own_query_is_not_sampled(store, many):
     query = find_query("page_builds", "page")
-    connection = store._answering.for_query(query, {})
+    connection = store._session.answering.for_query(query, {})
     assert answer_query(connection, query, {}, seconds=1e-9).num_rows
 
 

@@ -136,7 +136,7 @@ def test_an_open_store_keeps_names_of_runs_until_it_changes(tmp_path: Path) -> N
             store.ingest([folder / builds[-1]])
             first = store.query("tax_history")
             assert first["build"].to_pylist() == builds
-            connection = store._answering.for_statement("FROM named_run_signatures")
+            connection = store._session.answering.for_statement("FROM named_run_signatures")
             connection.execute("UPDATE kept_run_signatures SET run = 'kept'")
             assert set(store.query("tax_history")["run"].to_pylist()) == {"kept"}
         # Modules of an ETRecord align operators, so one that comes later changes names.

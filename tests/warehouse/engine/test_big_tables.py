@@ -57,13 +57,13 @@ def store(tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("new_stores_are_built")
 def test_a_new_store_has_none(tmp_path: Path) -> None:
-    Warehouse.open(tmp_path / "new", create=True).close()
+    Warehouse.open_to_write(tmp_path / "new", create=True).close()
     assert find_keys_of(tmp_path / "new" / FILE_NAME) == []
 
 
 def test_a_migrated_store_has_none(store: Path) -> None:
     make_old(store / FILE_NAME)
-    Warehouse.open(store).close()
+    Warehouse.open_to_write(store).close()
     with Warehouse.open(store, read_only=True) as warehouse:
         assert warehouse.sql("SELECT * FROM schema_migrations").num_rows > 1
     assert find_keys_of(store / FILE_NAME) == []

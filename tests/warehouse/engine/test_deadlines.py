@@ -17,7 +17,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     """An empty store that is open for writing."""
     store = tmp_path_factory.mktemp("made") / "store"
     copy_new_store(store)
-    with Warehouse.open(store) as opened:
+    with Warehouse.open_to_write(store) as opened:
         yield opened
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.cross_section import cross_section
 from tests.support.store_template import copy_new_store
-from tests.support.stores import contents
+from tests.support.stores import contents, open_now
 from tests.support.tiny_dumps import tiny_incoming
 from tracehouse import Warehouse
 from tracehouse.warehouse.engine import log_sum
@@ -27,9 +27,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Path]:
     found = {archive: tmp_path_factory.mktemp("made") for archive in (True, False)}
     for archive, folder in found.items():
         copy_new_store(folder / "store")
-        with Warehouse.open(folder / "store") as warehouse:
+        with Warehouse.open_to_write(folder / "store") as warehouse:
             warehouse.ingest([tiny_incoming(1)], archive=archive)
-        with Warehouse.open(folder / "store") as warehouse:
+        with Warehouse.open_to_write(folder / "store") as warehouse:
             warehouse.ingest([tiny_incoming(2)], archive=archive)
             shutil.copytree(folder / "store", folder / "killed")
     return found
@@ -55,7 +55,7 @@ def change(path: Path, start: int, end: int, new: bytes) -> None:
 
 
 def count_dumps(file: Path) -> int:
-    Warehouse.open(file.parent).close()
+    Warehouse.open_to_write(file.parent).close()
     return len(contents(file.parent)["dumps"])
 
 
@@ -88,7 +88,7 @@ def read_total(file: Path) -> int:
 def test_readers_notice_that_a_log_was_deleted(file: Path) -> None:
     log_of(file).unlink()
     with pytest.raises(DamagedStoreError, match=r"warehouse\.duckdb\.wal is gone, with \d"):
-        Warehouse.open(file.parent, read_only=True)
+        Warehouse.open(file.parent, read_only=True).schema()
     assert count_dumps(file) == 2  # a writer takes it from the archive
 
 
@@ -135,7 +135,7 @@ def test_a_log_that_no_longer_begins_like_one_is_told_and_rebuilt(
     with pytest.raises(
         DamagedStoreError, match=r"wal differs from the committed log .* 'tracehouse rebuild'"
     ):
-        Warehouse.open(file.parent, read_only=read_only)
+        open_now(file.parent, read_only=read_only)
     rebuild_store(file.parent)
     assert contents(file.parent) == contents(tmp_path / "store")
     assert [path.name for path in file.parent.glob(f"{sum_of(file).name}*")] == [
@@ -148,14 +148,14 @@ def test_a_log_that_was_cut_is_told_with_its_remedy(bare: Path, share: float) ->
     data = log_of(bare).read_bytes()
     log_of(bare).write_bytes(data[: int(len(data) * share)])
     with pytest.raises(StoreError, match=r"wal is truncated: .* move warehouse.duckdb.wal and"):
-        Warehouse.open(bare.parent)
+        Warehouse.open_to_write(bare.parent)
     (bare.parent / "archive").mkdir()
     with pytest.raises(DamagedStoreError, match="'tracehouse rebuild'"):
-        Warehouse.open(bare.parent)
+        Warehouse.open_to_write(bare.parent)
     (bare.parent / "archive").rmdir()
     log_of(bare).unlink()
     with pytest.raises(StoreError, match=r"is gone, with .*\.wal\.sum away and repeat"):
-        Warehouse.open(bare.parent)
+        Warehouse.open_to_write(bare.parent)
     sum_of(bare).unlink()
     assert count_dumps(bare) == 1
 
@@ -181,7 +181,7 @@ def test_a_store_closed_leaves_no_record(file: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_was_committed_after_the_last_record_is_kept(file: Path, tmp_path: Path) -> None:
     before = sum_of(file).read_bytes()
-    with Warehouse.open(file.parent) as warehouse:
+    with Warehouse.open_to_write(file.parent) as warehouse:
         for number in (3, 4):
             warehouse.ingest([tiny_incoming(number)], archive=False)
         copy = Path(shutil.copytree(file.parent, tmp_path / "again"))
@@ -192,7 +192,7 @@ def test_what_was_committed_after_the_last_record_is_kept(file: Path, tmp_path: 
 @pytest.mark.slow
 def test_a_record_of_an_older_log_says_nothing_of_a_younger_one(file: Path, tmp_path: Path) -> None:
     old = sum_of(file).read_bytes()
-    with Warehouse.open(file.parent) as warehouse:
+    with Warehouse.open_to_write(file.parent) as warehouse:
         warehouse.snapshot()
         sum_of(file).write_bytes(old)
         for number in (3, 4):
@@ -207,20 +207,20 @@ def test_a_record_of_an_older_log_says_nothing_of_a_younger_one(file: Path, tmp_
 @pytest.mark.parametrize("torn", [b"", bytes(20), bytes(19), b"x" * 4096])
 def test_a_torn_record_says_nothing(file: Path, tmp_path: Path, torn: bytes) -> None:
     sum_of(file).write_bytes(torn)
-    with Warehouse.open(file.parent) as warehouse:
+    with Warehouse.open_to_write(file.parent) as warehouse:
         warehouse.ingest([tiny_incoming(3)])
         copy = Path(shutil.copytree(file.parent, tmp_path / "again")) / FILE_NAME
     assert len(contents(file.parent)["dumps"]) == 3
     change(log_of(copy), 0, 1, b"\0")  # the next one is whole again
     with pytest.raises(DamagedStoreError):
-        Warehouse.open(copy.parent)
+        Warehouse.open_to_write(copy.parent)
 
 
 @pytest.mark.slow
 def test_a_log_moved_away_takes_its_record_along(bare: Path, tmp_path: Path) -> None:
     log_of(bare).unlink()
     sum_of(bare).unlink()
-    with Warehouse.open(bare.parent) as warehouse:
+    with Warehouse.open_to_write(bare.parent) as warehouse:
         for number in (2, 3):  # the log that the first makes begins like the other, as long as it
             warehouse.ingest([tiny_incoming(number)], archive=False)
         copy = Path(shutil.copytree(bare.parent, tmp_path / "again"))
@@ -231,7 +231,7 @@ def test_a_log_moved_away_takes_its_record_along(bare: Path, tmp_path: Path) -> 
 def test_a_commit_holds_though_its_record_cannot_be_written(file: Path) -> None:
     sum_of(file).unlink()
     sum_of(file).mkdir()
-    with Warehouse.open(file.parent) as warehouse:
+    with Warehouse.open_to_write(file.parent) as warehouse:
         warehouse.ingest([tiny_incoming(3)])
     assert count_dumps(file) == 3
 

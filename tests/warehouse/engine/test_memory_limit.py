@@ -72,17 +72,17 @@ def test_what_is_in_use_is_let_go_of_later(connection: duckdb.DuckDBPyConnection
 def test_a_reader_has_the_limit_of_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Warehouse.open(tmp_path, create=True).close()
+    Warehouse.open_to_write(tmp_path, create=True).close()
     monkeypatch.setenv("TRACEHOUSE_MEMORY", "300MiB")
     with Warehouse.open(tmp_path, read_only=True) as store:
         assert store.query("dumps").num_rows == 0
-        assert limit_of(store._answering.connection("trusted")) == "300.0 MiB"
+        assert limit_of(store._session.answering.connection("trusted")) == "300.0 MiB"
 
 
 def test_a_limit_that_is_no_size_is_refused_with_an_example(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Warehouse.open(tmp_path, create=True).close()
+    Warehouse.open_to_write(tmp_path, create=True).close()
     monkeypatch.setenv("TRACEHOUSE_MEMORY", "half")
     with (
         Warehouse.open(tmp_path, read_only=True) as store,

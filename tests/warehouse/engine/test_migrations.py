@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from tests.support.corpus import CORPUS
-from tests.support.stores import contents, ingest, make_old
+from tests.support.stores import contents, ingest, make_old, open_now
 from tracehouse import Warehouse
 from tracehouse.warehouse.engine import migrations
 from tracehouse.warehouse.engine.connection import open_memory, use_database
@@ -63,7 +63,7 @@ def test_a_store_of_an_unreleased_schema_says_how_to_upgrade_it_and_is_rebuilt(
         with pytest.raises(
             OldStoreError, match=rf"schema 9, now {PRESENT}\); .* 'tracehouse migrate'"
         ):
-            Warehouse.open(unreleased, read_only=read_only)
+            open_now(unreleased, read_only=read_only)
     assert (unreleased / FILE_NAME).read_bytes() == before
     done = rebuild_store(unreleased)
     assert done.problem == f"{FILE_NAME} is of schema 9"
@@ -88,9 +88,9 @@ def test_a_reader_of_an_old_store_says_how_to_migrate_it_and_a_writer_does(
     with pytest.raises(
         OldStoreError, match=rf"schema {PRESENT}, now {NEXT}\); .* 'tracehouse migrate'"
     ):
-        Warehouse.open(store, read_only=True)
+        Warehouse.open(store, read_only=True).schema()
     assert (store / FILE_NAME).read_bytes() == before
-    Warehouse.open(store).close()
+    Warehouse.open_to_write(store).close()
     with Warehouse.open(store, read_only=True) as warehouse:
         applied = warehouse.sql(APPLIED).to_pylist()
     assert [(row["number"], row["name"]) for row in applied] == [
@@ -102,7 +102,7 @@ def test_a_reader_of_an_old_store_says_how_to_migrate_it_and_a_writer_does(
 
 @pytest.mark.usefixtures("with_migration", "new_stores_are_built")
 def test_a_new_store_is_of_the_newest_schema(tmp_path: Path) -> None:
-    Warehouse.open(tmp_path / "new", create=True).close()
+    Warehouse.open_to_write(tmp_path / "new", create=True).close()
     with Warehouse.open(tmp_path / "new", read_only=True) as warehouse:
         assert warehouse.sql(APPLIED)["number"].to_pylist() == [NEXT]
 
@@ -112,9 +112,9 @@ def test_a_migration_that_fails_is_undone(store: Path, monkeypatch: pytest.Monke
     bad = Migration(NEXT, "bad", "CREATE TABLE toys (name VARCHAR); SELECT error('stop')")
     monkeypatch.setattr(migrations, "load_migrations", lambda: [*SHIPPED, bad])
     with pytest.raises(StoreError, match="stop"):
-        Warehouse.open(store)
+        Warehouse.open_to_write(store)
     monkeypatch.undo()
-    Warehouse.open(store).close()
+    Warehouse.open_to_write(store).close()
     assert contents(store) == before
 
 
@@ -125,7 +125,7 @@ def test_the_migrations_that_ship_follow_the_first_schema() -> None:
 
 def test_a_store_of_the_first_schema_gets_the_tables_of_a_new_one(store: Path) -> None:
     make_old(store / FILE_NAME)
-    Warehouse.open(store).close()
+    Warehouse.open_to_write(store).close()
     with Warehouse.open(store, read_only=True) as warehouse:
         for name, schema in TABLES.items():
             found = warehouse.sql(f"SELECT * FROM {name} LIMIT 0").schema  # noqa: S608
@@ -136,14 +136,14 @@ def test_a_store_of_the_first_schema_gets_the_tables_of_a_new_one(store: Path) -
 
 @pytest.mark.slow
 def test_tables_are_described_as_this_version_does(tmp_path: Path) -> None:
-    Warehouse.open(tmp_path, create=True).close()
+    Warehouse.open_to_write(tmp_path, create=True).close()
     with Warehouse.open(tmp_path, read_only=True) as warehouse:
         expected = warehouse.schema()
     with duckdb.connect(str(tmp_path / FILE_NAME)) as connection:
         connection.execute("COMMENT ON TABLE runs IS 'what an older version said'")
         connection.execute("COMMENT ON COLUMN schema_views.sha256 IS NULL")
         connection.execute("UPDATE schema_views SET sha256 = 'an older version''s'")
-    Warehouse.open(tmp_path).close()
+    Warehouse.open_to_write(tmp_path).close()
     with Warehouse.open(tmp_path, read_only=True) as warehouse:
         assert warehouse.schema().equals(expected)
 

@@ -20,7 +20,7 @@ _SHARED = ("run_signatures", "event_signatures", "tensors")
 def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with rows in every table, whose devices are in two pools but for one."""
     store = make_full_store(tmp_path_factory.mktemp("full"))
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         for device, pool in _POOLS.items():
             chosen = choose_dumps(warehouse.writing, where={"device": device})
             corrected = parse_corrections([f"device.pool={pool}"])

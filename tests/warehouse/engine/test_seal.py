@@ -11,6 +11,7 @@ import duckdb
 import pytest
 
 from tests.support.store_template import copy_new_store
+from tests.support.stores import open_now
 from tests.support.tiny_dumps import tiny_incoming
 from tracehouse import Warehouse
 from tracehouse.warehouse.engine.seal import is_sealed, seal_file, seal_of
@@ -27,7 +28,7 @@ _LEAVE_A_LOG = "PRAGMA disable_checkpoint_on_shutdown"
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = tmp_path_factory.mktemp("made") / "store"
     copy_new_store(store)
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.ingest([tiny_incoming(1)])
     return store
 
@@ -66,10 +67,10 @@ def test_a_sealed_store_is_not_searched(file: Path) -> None:
     tamper(file, MACRO)
     for read_only in (True, False):
         with pytest.raises(StoreError, match="do not trust"):
-            Warehouse.open(file.parent, read_only=read_only)
+            open_now(file.parent, read_only=read_only)
     seal(file)
     for read_only in (True, False):
-        Warehouse.open(file.parent, read_only=read_only).close()
+        open_now(file.parent, read_only=read_only).close()
 
 
 @pytest.mark.parametrize(("is_left_sealed", "count"), [(True, 1), (False, 2)])
@@ -118,11 +119,11 @@ def test_only_statements_that_may_spill_keep_to_the_memory_limit(
 
 def test_a_store_is_sealed_whenever_a_writer_closes_it(file: Path) -> None:
     assert is_spared(file)
-    with Warehouse.open(file.parent) as warehouse:
+    with Warehouse.open_to_write(file.parent) as warehouse:
         warehouse.ingest([tiny_incoming(2)])
         assert not is_spared(file)
     assert is_spared(file)
-    Warehouse.open(file.parent).close()
+    Warehouse.open_to_write(file.parent).close()
     Warehouse.open(file.parent, read_only=True).close()
     assert is_spared(file)
 
@@ -135,7 +136,7 @@ def test_what_another_program_put_into_a_sealed_store_is_found(file: Path, is_le
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     for read_only in (True, False):
         with pytest.raises(StoreError, match="do not trust"):
-            Warehouse.open(file.parent, read_only=read_only)
+            open_now(file.parent, read_only=read_only)
 
 
 def _copied(file: Path) -> Path:
@@ -198,13 +199,13 @@ def test_headers_tell_where_the_time_does_not(file: Path, monkeypatch: pytest.Mo
 def test_a_store_is_closed_though_it_cannot_be_sealed(file: Path) -> None:
     seal_of(file).unlink()
     seal_of(file).mkdir()
-    Warehouse.open(file.parent).close()
+    Warehouse.open_to_write(file.parent).close()
     assert not is_spared(file)
     Warehouse.open(file.parent, read_only=True).close()
 
 
 def test_snapshots_are_sealed_and_their_seals_go_with_them(file: Path) -> None:
-    with Warehouse.open(file.parent) as warehouse:
+    with Warehouse.open_to_write(file.parent) as warehouse:
         for _ in range(KEPT + 2):
             warehouse.snapshot()
     kept = [snapshot.path for snapshot in find_snapshots(file.parent)]
@@ -219,6 +220,6 @@ def test_snapshots_are_sealed_and_their_seals_go_with_them(file: Path) -> None:
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_look_at_the_seal_does_not_let_go_of_duckdbs_lock(file: Path, read_only: bool) -> None:
     write = f"import duckdb; duckdb.connect({str(file)!r})"
-    with Warehouse.open(file.parent, read_only=read_only):
+    with open_now(file.parent, read_only=read_only):
         found = subprocess.run([sys.executable, "-c", write], capture_output=True, text=True)
     assert "Could not set lock on file" in found.stderr

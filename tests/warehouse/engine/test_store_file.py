@@ -17,7 +17,7 @@ import pytest
 from tests.support.corpus import CORPUS
 from tests.support.full_disk import full_disk
 from tests.support.store_template import copy_new_store
-from tests.support.stores import MANIFEST, make_and_ingest
+from tests.support.stores import MANIFEST, make_and_ingest, open_now
 from tests.support.syncs import note_synced
 from tracehouse import Warehouse
 from tracehouse.warehouse.engine.store_file import (
@@ -47,8 +47,8 @@ def mode(path: Path) -> int:
 def test_a_file_torn_while_it_was_made_is_replaced(tmp_path: Path, start: bytes) -> None:
     (tmp_path / FILE_NAME).write_bytes(start)
     with pytest.raises(StoreError, match="no store here"):
-        Warehouse.open(tmp_path, read_only=True)
-    Warehouse.open(tmp_path, create=True).close()
+        Warehouse.open(tmp_path, read_only=True).schema()
+    Warehouse.open_to_write(tmp_path, create=True).close()
     Warehouse.open(tmp_path, read_only=True).close()
 
 
@@ -84,7 +84,7 @@ def test_only_a_log_needs_room_for_a_checkpoint(store: Path) -> None:
 def test_a_short_file_of_something_else_is_left_alone(tmp_path: Path, other: bytes) -> None:
     (tmp_path / FILE_NAME).write_bytes(other)
     with pytest.raises(StoreError, match="not a tracehouse store"):
-        Warehouse.open(tmp_path, create=True)
+        Warehouse.open_to_write(tmp_path, create=True)
     assert (tmp_path / FILE_NAME).read_bytes() == other
 
 
@@ -92,10 +92,10 @@ def test_a_torn_file_beside_a_log_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).write_bytes(HEADER)
     (tmp_path / f"{FILE_NAME}.wal").write_bytes(b"committed")
     with pytest.raises(StoreError, match="is truncated, and has a write-ahead log"):
-        Warehouse.open(tmp_path, create=True)
+        Warehouse.open_to_write(tmp_path, create=True)
     (tmp_path / "archive").mkdir()
     with pytest.raises(DamagedStoreError, match=r"is truncated; .*'tracehouse rebuild'"):
-        Warehouse.open(tmp_path, create=True)
+        Warehouse.open_to_write(tmp_path, create=True)
     assert (tmp_path / f"{FILE_NAME}.wal").read_bytes() == b"committed"
 
 
@@ -104,7 +104,7 @@ def test_the_directories_of_a_new_store_are_on_disk(
 ) -> None:
     store = tmp_path / "some" / "where" / "store"
     synced = note_synced(monkeypatch)
-    Warehouse.open(store, create=True).close()
+    Warehouse.open_to_write(store, create=True).close()
     folders = (store, *store.parents[:3])
     assert folders[-1] == tmp_path
     assert synced.issuperset(folder.stat().st_ino for folder in folders)
@@ -118,31 +118,31 @@ def test_what_a_broken_off_making_or_rebuild_left_is_cleared_away(
         copy_new_store(tmp_path)
     (tmp_path / f"{FILE_NAME}.new").write_bytes(b"half")
     (tmp_path / f"{FILE_NAME}.new.wal").write_bytes(b"half")
-    Warehouse.open(tmp_path, create=True).close()
+    Warehouse.open_to_write(tmp_path, create=True).close()
     assert sorted(path.name for path in tmp_path.iterdir()) == WHOLE
 
 
 def test_one_process_has_one_writer(store: Path) -> None:
-    with Warehouse.open(store):
+    with Warehouse.open_to_write(store):
         for read_only in (False, True):
             with pytest.raises(StoreLockedError, match=f"process {os.getpid()}") as caught:
-                Warehouse.open(store, read_only=read_only)
+                open_now(store, read_only=read_only)
             assert caught.value.pid == os.getpid()
     with (
         Warehouse.open(store, read_only=True),
         Warehouse.open(store, read_only=True),
         pytest.raises(StoreLockedError),
     ):
-        Warehouse.open(store)
+        Warehouse.open_to_write(store)
 
 
 def test_who_waits_comes_in_when_the_other_leaves(store: Path) -> None:
-    first = Warehouse.open(store)
+    first = Warehouse.open_to_write(store)
     threading.Timer(0.1, first.close).start()
-    with Warehouse.open(store, wait=60):
+    with Warehouse.open_to_write(store, wait=60):
         start = time.monotonic()
         with pytest.raises(StoreLockedError):
-            Warehouse.open(store, wait=0.2)
+            Warehouse.open_to_write(store, wait=0.2)
         assert time.monotonic() - start >= 0.2
 
 
@@ -150,7 +150,7 @@ def test_a_failed_opening_lets_the_store_go(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).write_bytes(b"important" * 10000)
     for read_only in (True, False, True):
         with pytest.raises(StoreError, match="not a tracehouse store"):
-            Warehouse.open(tmp_path, read_only=read_only)
+            open_now(tmp_path, read_only=read_only)
 
 
 def test_where_locks_do_not_work_a_store_is_refused(
@@ -162,7 +162,7 @@ def test_where_locks_do_not_work_a_store_is_refused(
     monkeypatch.setattr(fcntl, "flock", refuse)
     for read_only in (False, True):
         with pytest.raises(StoreError, match=r"no locks \(No locks available\).*local disk"):
-            Warehouse.open(store, read_only=read_only)
+            open_now(store, read_only=read_only)
 
 
 @pytest.mark.slow
@@ -170,7 +170,7 @@ def test_where_locks_do_not_work_a_store_is_refused(
 def test_a_store_that_is_deleted_or_replaced_while_it_is_written_is_an_error(
     store: Path, is_replaced: bool
 ) -> None:
-    warehouse = Warehouse.open(store)
+    warehouse = Warehouse.open_to_write(store)
     copy = shutil.copy(store / FILE_NAME, store / "copy")
     (store / FILE_NAME).unlink()
     if is_replaced:
@@ -197,7 +197,7 @@ def test_a_store_is_its_owners_unless_it_is_shared(
     try:
         if os.geteuid() and not folder & 0o200:
             pytest.skip("a umask that shuts out the owner stops everyone but root")
-        Warehouse.open(tmp_path / "store", is_shared=is_shared, create=True).close()
+        Warehouse.open_to_write(tmp_path / "store", is_shared=is_shared, create=True).close()
     finally:
         os.umask(before)
     assert mode(tmp_path / "store") == folder
@@ -220,5 +220,5 @@ def test_a_log_that_was_brought_into_the_file_is_gone_from_disk(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced = note_synced(monkeypatch)
-    Warehouse.open(store).close()
+    Warehouse.open_to_write(store).close()
     assert store.stat().st_ino in synced

@@ -22,7 +22,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_digests_of_a_store_are_those_of_what_was_loaded(store: Path) -> None:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         stored = warehouse.writing.sql("FROM dump_digests").to_arrow_table()
         assert stored.num_rows == 2
         assert changed_tables(stored, read_digests(warehouse.writing)) == {}
@@ -30,7 +30,7 @@ def test_digests_of_a_store_are_those_of_what_was_loaded(store: Path) -> None:
 
 
 def test_only_the_tables_that_were_changed_on_purpose_get_new_digests(store: Path) -> None:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         writing = warehouse.writing
         writing.execute("UPDATE events SET flags = 1 WHERE dump_id = 2")
         writing.execute("UPDATE runs SET n_events = 7 WHERE dump_id = 2")
@@ -40,6 +40,6 @@ def test_only_the_tables_that_were_changed_on_purpose_get_new_digests(store: Pat
 
 
 def test_dumps_of_one_side_alone_differ_in_all_tables_with_rows(store: Path) -> None:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         one, both = read_digests(warehouse.writing, [1]), read_digests(warehouse.writing)
     assert set(changed_tables(one, both)) == set(changed_tables(both, one)) == {2}

@@ -56,7 +56,7 @@ def test_kept_rows_are_those_of_the_views_whatever_happens(tmp_path: Path, seed:
     for night in range(9):
         with Warehouse.open(path, create=True) as store:
             change(store, path, choice, night)
-        with Warehouse.open(path) as store:
+        with Warehouse.open_to_write(path) as store:
             assert find_kept_views(store.writing).keys() == set(VIEWS)
             assert find_wrong_rows(store.writing) == set()
     with duckdb.connect(str(path / "warehouse.duckdb"), read_only=True) as plain:
@@ -107,16 +107,16 @@ def test_rows_of_other_dumps_than_there_are_are_not_taken(path: Path, change: st
     with duckdb.connect(str(path / "warehouse.duckdb")) as plain:
         plain.execute(change)
     with Warehouse.open(path, read_only=True) as store:
-        assert find_kept_views(store._answering.for_statement("")) == {}
-    Warehouse.open(path).close()
-    with Warehouse.open(path) as store:
+        assert find_kept_views(store._session.answering.for_statement("")) == {}
+    Warehouse.open_to_write(path).close()
+    with Warehouse.open_to_write(path) as store:
         assert find_kept_views(store.writing).keys() == set(VIEWS)
         assert find_wrong_rows(store.writing) == set()
 
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_verification_tells_wrong_rows(path: Path, view: str) -> None:
-    with Warehouse.open(path) as store:
+    with Warehouse.open_to_write(path) as store:
         assert verify_store(store.writing, path).damages == []
         row = f"SELECT * FROM rows_of_{view} LIMIT 1"  # noqa: S608
         store.writing.execute(f"INSERT INTO rows_of_{view} {row}")
@@ -126,7 +126,7 @@ def test_a_verification_tells_wrong_rows(path: Path, view: str) -> None:
 
 
 def test_names_of_other_devices_are_not_written_again(path: Path) -> None:
-    with Warehouse.open(path) as store:
+    with Warehouse.open_to_write(path) as store:
         store.writing.execute("UPDATE rows_of_named_run_signatures SET run = 'old'")
         add_dump(store, random.Random(99), 9)  # noqa: S311
     with Warehouse.open(path, read_only=True) as store:
@@ -149,7 +149,7 @@ def test_programs_of_other_models_are_not_aligned_again(tmp_path: Path) -> None:
         for model in ("one", "other"):
             add(store, model, 1)
             add(store, model, 2)
-    with Warehouse.open(tmp_path) as store:
+    with Warehouse.open_to_write(tmp_path) as store:
         store.writing.execute("UPDATE rows_of_aligned_operators SET op_type = 'old'")
         add(store, "one", 3)
     with duckdb.connect(str(tmp_path / "warehouse.duckdb"), read_only=True) as plain:

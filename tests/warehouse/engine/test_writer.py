@@ -22,7 +22,7 @@ _COUNT = "SELECT count(*) AS n FROM dumps"
 def killed(store: Path, tmp_path: Path) -> Path:
     """The store of a killed writer, with a commit in DuckDB's log, and one in the archive alone."""
     dumps = [write(tmp_path / f"{number}.etdp", tiny_dump(number)) for number in range(2)]
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.ingest(dumps[0], manifest=MANIFEST)
         left = shutil.copytree(store, tmp_path / "killed", ignore=shutil.ignore_patterns("archive"))
         warehouse.ingest(dumps[1], manifest=MANIFEST)
@@ -40,7 +40,7 @@ def counted(warehouse: Warehouse) -> int:
 def test_a_store_is_opened_without_a_write_and_settled_when_there_is_room(killed: Path) -> None:
     before = {path: path.read_bytes() for path in killed.iterdir() if path.is_file()}
     with full_disk():
-        warehouse = Warehouse.open(killed, is_patient=True)
+        warehouse = Warehouse.open_to_write(killed, is_patient=True)
         with warehouse.reader() as reader:
             assert (counted(warehouse), counted(reader)) == (1, 1)
         with pytest.raises(FullDiskError, match="the disk is full"):
@@ -55,18 +55,18 @@ def test_a_store_is_opened_without_a_write_and_settled_when_there_is_room(killed
 
 def test_a_log_is_left_alone_by_a_process_that_never_settled_it(killed: Path) -> None:
     log = log_of(killed / FILE_NAME).read_bytes()
-    Warehouse.open(killed, is_patient=True).close()
+    Warehouse.open_to_write(killed, is_patient=True).close()
     assert log_of(killed / FILE_NAME).read_bytes() == log
     with full_disk(), pytest.raises(FullDiskError, match="the disk is full"):
-        Warehouse.open(killed)
-    with Warehouse.open(killed) as warehouse:
+        Warehouse.open_to_write(killed)
+    with Warehouse.open_to_write(killed) as warehouse:
         assert counted(warehouse) == 2
 
 
 def test_a_writer_that_failed_is_opened_again_and_waits_for_room_for_all_of_its_log(
     killed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    warehouse = Warehouse.open(killed, is_patient=True)
+    warehouse = Warehouse.open_to_write(killed, is_patient=True)
     # DuckDB refuses all statements after a checkpoint that failed.
     answers = iter([False])
     monkeypatch.setattr(Writer, "is_usable", lambda _: next(answers, True))
@@ -83,7 +83,7 @@ def test_a_writer_that_failed_is_opened_again_and_waits_for_room_for_all_of_its_
 def test_a_damaged_file_is_not_opened(killed: Path) -> None:
     (killed / FILE_NAME).write_bytes(b"x" * 20_000)
     with pytest.raises(DamagedStoreError):
-        Warehouse.open(killed, is_patient=True)
+        Warehouse.open_to_write(killed, is_patient=True)
 
 
 def test_what_a_killed_writer_spilled_is_deleted(store: Path) -> None:
@@ -91,7 +91,7 @@ def test_what_a_killed_writer_spilled_is_deleted(store: Path) -> None:
         write(store / f"{FILE_NAME}{suffix}.tmp" / "duckdb_temp_1_0.tmp", b"secret")
         for suffix in ("", ".new")
     ]
-    with Warehouse.open(store):
+    with Warehouse.open_to_write(store):
         assert not any(file.exists() for file in spilled)
 
 

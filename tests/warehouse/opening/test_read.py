@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.command import ENVIRONMENT
 from tests.support.corpus import CORPUS, FARM
-from tests.support.stores import ingest, make_old
+from tests.support.stores import ingest, make_old, open_now
 from tracehouse import Warehouse
 from tracehouse.warehouse.engine.store_file import FILE_NAME
 from tracehouse.warehouse.engine.store_lock import StoreLock
@@ -36,7 +36,7 @@ from tracehouse.warehouse.load import batches
 from tracehouse.warehouse.load import pipeline
 from tracehouse.warehouse.opening import snapshots
 batches.BATCH_FILES, pipeline.COMMIT_EVENTS, snapshots.PAUSE, snapshots._SHARE = 30, 1, 0.0, 0
-with Warehouse.open(sys.argv[1]) as warehouse:
+with Warehouse.open_to_write(sys.argv[1]) as warehouse:
     print("open", flush=True)
     sys.stdin.readline()
     warehouse.ingest([sys.argv[2]], snapshot=True)
@@ -76,14 +76,14 @@ def test_a_snapshot_is_read_only_while_another_writes(store: Path) -> None:
     with Warehouse.open(store, read_only=True) as reader, Warehouse.open(store, read_only=True):
         assert (reader.damage, reader.snapshot_time) == ("", None)
     (taken,) = find_snapshots(store)
-    with Warehouse.open(store) as writer:
+    with Warehouse.open_to_write(store) as writer:
         assert writer.snapshot_time is None
         with Warehouse.open(store, read_only=True) as reader:
             assert (reader.snapshot_time, reader.damage) == (taken.taken_at, "")
             assert reader.schema().num_rows
     taken.path.unlink()
-    with Warehouse.open(store), pytest.raises(StoreLockedError):
-        Warehouse.open(store, read_only=True)
+    with Warehouse.open_to_write(store), pytest.raises(StoreLockedError):
+        Warehouse.open(store, read_only=True).schema()
 
 
 @pytest.mark.slow
@@ -108,9 +108,9 @@ def test_without_a_snapshot_a_reader_waits_for_a_writer_that_is_soon_done(
 ) -> None:
     monkeypatch.setattr("tracehouse.warehouse.opening.read.PATIENCE", 60.0)
     find_snapshots(store)[0].path.unlink()
-    reader = Warehouse.open(store, read_only=True)
+    reader = open_now(store, read_only=True)
     with ThreadPoolExecutor(2) as pool:
-        writer = pool.submit(lambda: Warehouse.open(store, wait=60).close())
+        writer = pool.submit(lambda: Warehouse.open_to_write(store, wait=60).close())
         with suppress(WriterWaitingError):
             while True:
                 StoreLock.for_reading(store, wait=0.0).release()
@@ -129,25 +129,25 @@ def test_an_old_store_is_read_through_a_migrated_snapshot_or_refused(store: Path
     (taken,) = find_snapshots(store)
     make_old(taken.path)
     with pytest.raises(OldStoreError):
-        Warehouse.open(store, read_only=True)
+        Warehouse.open(store, read_only=True).schema()
     assert (store / FILE_NAME).read_bytes() == before
     (store / FILE_NAME).write_bytes(good)
-    with Warehouse.open(store), pytest.raises(StoreLockedError):
-        Warehouse.open(store, read_only=True)
+    with Warehouse.open_to_write(store), pytest.raises(StoreLockedError):
+        Warehouse.open(store, read_only=True).schema()
 
 
 def test_a_damaged_snapshot_is_named_with_the_command_that_mends_the_store(store: Path) -> None:
     (taken,) = find_snapshots(store)
     taken.path.chmod(0o600)
     taken.path.write_bytes(b"DUCK" * 10_000)
-    with Warehouse.open(store), pytest.raises(DamagedStoreError) as caught:
-        Warehouse.open(store, read_only=True)
+    with Warehouse.open_to_write(store), pytest.raises(DamagedStoreError) as caught:
+        Warehouse.open(store, read_only=True).schema()
     assert f"snapshots/{taken.path.name} is damaged" in str(caught.value)
     assert str(caught.value).endswith("'tracehouse rebuild'")
 
 
 def test_a_snapshot_that_is_gone_when_it_is_opened_is_passed_over(store: Path) -> None:
-    with Warehouse.open(store) as writer:
+    with Warehouse.open_to_write(store) as writer:
         writer.snapshot()
         newest = find_snapshots(store)[-1].path
         newest.unlink()
@@ -223,14 +223,14 @@ def test_the_newest_snapshot_of_a_damaged_store_is_read_and_the_damage_told(
     (taken,) = find_snapshots(store)
     for create in (False, True):
         with pytest.raises(DamagedStoreError) as caught:
-            Warehouse.open(store, create=create)
+            Warehouse.open_to_write(store, create=create)
         told = (
             rf"'tracehouse rebuild'; until .* the snapshot of {taken.taken_at:%Y-%m-%d} .* s old$"
         )
         assert re.search(told, str(caught.value))
     taken.path.unlink()
     with pytest.raises(DamagedStoreError, match=r"'tracehouse rebuild'$"):
-        Warehouse.open(store, read_only=True)
+        Warehouse.open(store, read_only=True).schema()
 
 
 def spoil_blocks(file: Path) -> None:

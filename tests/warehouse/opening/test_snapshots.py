@@ -17,7 +17,7 @@ import pytest
 from tests.support.command import ENVIRONMENT
 from tests.support.corpus import CORPUS
 from tests.support.full_disk import full_disk, no_room
-from tests.support.stores import ingest
+from tests.support.stores import ingest, open_now
 from tracehouse import Warehouse
 from tracehouse.warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER
 from tracehouse.warehouse.errors import FullDiskError, StoreError
@@ -66,7 +66,7 @@ def test_a_snapshot_that_is_taken_after_the_clock_jumped_back_is_the_newest(
             return cls(cls.year_now, 1, 1, tzinfo=tz)
 
     monkeypatch.setattr(snapshots, "datetime", Clock)
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         taken = [warehouse.snapshot()]
         Clock.year_now = 1999
         taken += [warehouse.snapshot(), warehouse.snapshot()]
@@ -95,14 +95,14 @@ def test_a_snapshot_is_whole_where_the_system_copies_nothing_itself_or_not_all(
         monkeypatch.delattr(os, "copy_file_range")
     else:
         monkeypatch.setattr(os, "copy_file_range", fail_after_some)
-    with Warehouse.open(store) as writer:
+    with Warehouse.open_to_write(store) as writer:
         snapshot = writer.snapshot()
         assert snapshot.path.read_bytes() == (store / FILE_NAME).read_bytes()
     assert told == {None: [], 0: [0], 5000: [0, 5000]}[copied]
 
 
 def test_a_snapshot_is_what_was_committed_when_it_was_published(store: Path) -> None:
-    with Warehouse.open(store) as writer:
+    with Warehouse.open_to_write(store) as writer:
         writer.ingest([LATE], manifest={"device": "d", "build": "b", "model": "m"})
         with Warehouse.open(store, read_only=True) as reader:
             assert count_dumps(reader) == 2
@@ -118,13 +118,13 @@ def test_a_snapshot_is_for_reading_only_by_those_who_could_read_the_store(store:
     assert stat.S_IMODE(taken.path.stat().st_mode) == 0o400
     assert stat.S_IMODE(taken.path.parent.stat().st_mode) == 0o700
     (store / FILE_NAME).chmod(0o644)
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         assert stat.S_IMODE(warehouse.snapshot().path.stat().st_mode) == 0o444
 
 
 def test_the_newest_snapshots_are_kept_and_those_that_somebody_reads(store: Path) -> None:
-    with Warehouse.open(store) as writer:
-        reader = Warehouse.open(store, read_only=True)
+    with Warehouse.open_to_write(store) as writer:
+        reader = open_now(store, read_only=True)
         taken = [writer.snapshot() for _ in range(KEPT + 1)]
         assert find_snapshots(store)[1:] == taken[-KEPT:]
         assert [one.number for one in find_snapshots(store)] == [1, 3, 4, 5]
@@ -136,7 +136,7 @@ def test_the_newest_snapshots_are_kept_and_those_that_somebody_reads(store: Path
 
 
 def test_the_number_of_kept_snapshots_is_a_setting(store: Path) -> None:
-    with Warehouse.open(store) as writer:
+    with Warehouse.open_to_write(store) as writer:
         writer.kept_snapshots = 1
         taken = [writer.snapshot() for _ in range(2)]
         assert find_snapshots(store) == taken[-1:]
@@ -155,7 +155,7 @@ def test_old_snapshots_make_room_for_the_new_one_but_the_newest_stays_until_then
         copy(source, target, folder)
 
     monkeypatch.setattr(snapshots, "_copy", look)
-    with Warehouse.open(store) as writer:
+    with Warehouse.open_to_write(store) as writer:
         for kept in (3, 3, 3, 2, 1, 1):
             writer.snapshot(kept=kept)
     assert seen == [[1], [1, 2], [2, 3], [4], [5], [6]]
@@ -165,7 +165,7 @@ def test_old_snapshots_make_room_for_the_new_one_but_the_newest_stays_until_then
 def test_a_copy_is_not_begun_where_there_is_no_room_for_it(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Warehouse.open(store) as writer, full_disk():
+    with Warehouse.open_to_write(store) as writer, full_disk():
         monkeypatch.setattr(snapshots, "_CLONE", 0)
         monkeypatch.setattr(os, "copy_file_range", no_room)
         monkeypatch.setattr(os, "pwrite", no_room)
@@ -181,7 +181,7 @@ def test_files_of_other_names_are_no_snapshots_and_left_alone(store: Path) -> No
     for name in names:
         (folder / name).write_text("mine")
     (folder / "000010-20261122T000000Z.duckdb").mkdir()
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         assert warehouse.snapshot().number == 2
     assert {*names} < {path.name for path in folder.iterdir()}
 
@@ -190,7 +190,7 @@ def test_files_of_other_names_are_no_snapshots_and_left_alone(store: Path) -> No
 def test_publishing_keeps_other_programs_from_writing_the_file(store: Path) -> None:
     # Closing any descriptor of the file in this process would let go of DuckDB's lock on it.
     other = f"import duckdb; duckdb.connect({str(store / FILE_NAME)!r})"
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.snapshot()
         done = subprocess.run([sys.executable, "-c", other], capture_output=True, text=True)
     assert "Could not set lock on file" in done.stderr
@@ -198,7 +198,7 @@ def test_publishing_keeps_other_programs_from_writing_the_file(store: Path) -> N
 
 def test_a_snapshot_for_which_there_is_no_room_leaves_the_earlier_ones(store: Path) -> None:
     before = sorted(os.listdir(store / SNAPSHOT_FOLDER))
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         with files_of_at_most(1 << 20), pytest.raises(StoreError) as caught:
             warehouse.snapshot()
         assert "snapshots: cannot be written: File too large; " in str(caught.value)
@@ -219,7 +219,7 @@ def test_a_file_system_that_can_share_blocks_is_asked_to(
         return os.sendfile(target, source, 0, os.fstat(source).st_size)
 
     monkeypatch.setattr("fcntl.ioctl", share)
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         copy = warehouse.snapshot().path.read_bytes()
     assert asked == [1 << 30 | 4 << 16 | 0x94 << 8 | 9]  # FICLONE of linux/fs.h
     assert copy == (store / FILE_NAME).read_bytes()

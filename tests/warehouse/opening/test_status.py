@@ -90,7 +90,7 @@ def test_what_the_archive_lacks_and_what_the_file_lacks_is_told(store: Path) -> 
 
 def test_beside_a_writer_the_newest_snapshot_is_counted(store: Path) -> None:
     (taken,) = find_snapshots(store)
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.ingest([CORPUS / "real/load_only.etdp"], manifest=MANIFEST)
         status = read_status(store)
         assert (status.problem, status.is_locked) == ("", True)

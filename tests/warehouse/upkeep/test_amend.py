@@ -44,7 +44,7 @@ def made(files: list[Path]) -> Path:
 
 
 def amend(store: Path, *stated: str, **where: str) -> int:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         dumps = choose_dumps(warehouse.writing, where=where or {"device": "pixle8"})
         planned = plan_amendments(warehouse.writing, dumps, parse_corrections(stated))
         amend_manifests(warehouse.writing, store, planned)
@@ -65,7 +65,7 @@ def test_an_amended_store_is_as_if_all_had_been_ingested_rightly(
     for name in wanted.keys() - {"dumps", "devices", "builds", "models"}:
         assert found[name] == wanted[name], name
     question = "SELECT * EXCLUDE (ingested_at) FROM named_dumps ORDER BY sha256"
-    with Warehouse.open(store) as ours, Warehouse.open(tmp_path / "other") as theirs:
+    with Warehouse.open_to_write(store) as ours, Warehouse.open(tmp_path / "other") as theirs:
         assert ours.sql(question).to_pylist() == theirs.sql(question).to_pylist()
         assert [ours.sql(f"SELECT 1 FROM {name[:-3]}s").num_rows for name in ids] == [1, 1, 1]  # noqa: S608
 
@@ -73,7 +73,7 @@ def test_an_amended_store_is_as_if_all_had_been_ingested_rightly(
 def test_a_build_forgets_what_only_a_wrong_manifest_said_of_it(store: Path) -> None:
     amend(store, "build=b1", "commit=c1")
     amend(store, "commit=c2")
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         builds = warehouse.sql("SELECT name, commit FROM builds").to_pylist()
     assert builds == [{"name": "b1", "commit": "c2"}]
 
@@ -110,7 +110,7 @@ def test_a_conflict_is_settled_once_the_manifests_agree(store: Path, files: list
     amend(store, *(f"{name}={MANIFEST[name]}" for name in MANIFEST), "os=", "commit=", "clock=ns")
     amend(store, "captured_at=", "counters=", device="pixel8", model="mv2")
     assert ingest(store, files[0]).n_duplicates == 1
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         reasons = warehouse.sql("SELECT reason FROM ingest_errors")["reason"].to_pylist()
     assert reasons == ["settled_conflict"]
 

@@ -26,7 +26,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_dumps_are_chosen_by_hash_and_by_what_their_manifests_state(store: Path) -> None:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         dumps = choose_dumps(warehouse.writing, where={"build": "b,c", "tags.lab": "3"})
         assert [dump.dump_id for dump in dumps] == [1, 2, 3]
         by_device = choose_dumps(warehouse.writing, where={"device": "p", "model.name": "m"})
@@ -44,7 +44,7 @@ def test_a_choice_of_nothing_is_an_error(store: Path) -> None:
         (None, {"device": "p", "os": "Linux"}, "has no dump with device=p os=Linux"),
         (None, {"devcie": "p"}, "no field 'devcie'; e.g. build, device.os or tags.NAME"),
     ]
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         for prefix, where, problem in cases:
             with pytest.raises(QueryError, match=problem):
                 choose_dumps(warehouse.writing, prefix=prefix, where=where)
@@ -54,7 +54,7 @@ def test_dumps_are_chosen_by_names_in_any_form_of_unicode(tmp_path: Path) -> Non
     composed, decomposed = (unicodedata.normalize(form, "Büro") for form in ("NFC", "NFD"))
     stated = MANIFEST | {"device": composed, composed: 3}
     ingest(tmp_path / "store", write(tmp_path / "a.etdp", tiny_dump(1)), manifest=stated)
-    with Warehouse.open(tmp_path / "store") as warehouse:
+    with Warehouse.open_to_write(tmp_path / "store") as warehouse:
         for name in (composed, decomposed):
             where = {"device": name, f"tags.{name}": "3"}
             assert len(choose_dumps(warehouse.writing, where=where)) == 1

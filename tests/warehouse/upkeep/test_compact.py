@@ -29,7 +29,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_compacted_store_is_smaller_and_the_same(store: Path) -> None:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         grow = "INSERT INTO events SELECT e.* FROM events AS e, range(50_000)"
         warehouse.writing.execute(grow)
         warehouse.writing.execute("CHECKPOINT")
@@ -58,7 +58,7 @@ def test_a_copy_that_differs_does_not_take_the_place_of_the_store(
     with pytest.raises(StoreError, match=r"copy differs.*'tracehouse rebuild'"):
         compact_store(store)
     assert (store / FILE_NAME).read_bytes() == before
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         assert table_checksums(warehouse.writing)["dumps"].row_count == 3
 
 

@@ -22,7 +22,7 @@ def decided(tmp_path: Path) -> Path:
     """A store with a dump, in which two decisions about a group were made."""
     store = tmp_path / "store"
     ingest(store, write(tmp_path / "in.etdp", tiny_dump(1)))
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.decide("g1", state="acknowledged", reason="we look into it")
         warehouse.decide("g1", state="accepted", reason="the new 'kernel' is more exact")
     return store
@@ -45,7 +45,7 @@ def test_a_decision_is_on_record_with_time_and_user(decided: Path) -> None:
 @pytest.mark.slow
 def test_decisions_stay_when_dumps_are_forgotten_and_the_store_is_rebuilt(decided: Path) -> None:
     expected = contents(decided)["group_decisions"]
-    with Warehouse.open(decided) as warehouse:
+    with Warehouse.open_to_write(decided) as warehouse:
         dumps = choose_dumps(warehouse.writing, where={"device": "pixel8"})
         forget_dumps(warehouse.writing, decided, dumps)
     assert contents(decided)["group_decisions"] == expected
@@ -71,7 +71,7 @@ def notes(store: Path) -> list[tuple[object, ...]]:
 def test_a_note_is_kept_by_a_rebuild_until_somebody_withdraws_it(tmp_path: Path) -> None:
     store = tmp_path / "store"
     ingest(store, write(tmp_path / "in.etdp", tiny_dump(1)))
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         on = {"build": "b1", "device": "pixel8"}
         note_id = warehouse.write_note("driver <update>", user="ann", **on)
         kept = warehouse.write_note("all", user="bob", build="b1", ordinal=2)
@@ -81,7 +81,7 @@ def test_a_note_is_kept_by_a_rebuild_until_somebody_withdraws_it(tmp_path: Path)
     assert notes(store) == both
     assert all(table.is_equal for table in rebuild_store(store).tables)
     assert notes(store) == both
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.withdraw_note(note_id)
         with pytest.raises(QueryError, match=f"no note '{note_id}': see 'tracehouse query notes'"):
             warehouse.withdraw_note(note_id)
@@ -99,7 +99,7 @@ def test_forgetting_the_last_dump_of_a_point_erases_its_notes(tmp_path: Path) ->
             write(tmp_path / device, tiny_dump(ord(device[-1]))),
             manifest={**MANIFEST, "device": device},
         )
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.decide("g1", state="accepted", reason="known")
         for device in ("pixel8", "pixel9"):
             warehouse.write_note(f"secret of {device}", build="b1", device=device)
@@ -118,7 +118,7 @@ def test_forgetting_the_last_dump_of_a_point_erases_its_notes(tmp_path: Path) ->
 
 
 def test_a_store_without_archive_takes_decisions_of_known_states(store: Path) -> None:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         with pytest.raises(QueryError, match="found 'ok', wanted one of: acknowledged, accepted, "):
             warehouse.decide("g2", state="ok", reason="")
         warehouse.decide("g2", state="reopened", reason="")
@@ -130,6 +130,6 @@ def test_points_of_a_note_are_found_in_any_form_of_unicode(tmp_path: Path) -> No
     store = tmp_path / "store"
     stated = MANIFEST | {"device": composed}
     ingest(store, write(tmp_path / "in.etdp", tiny_dump(1)), manifest=stated)
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.write_note("driver", build="b1", device=decomposed)
     assert [device for _, _, device, _ in notes(store)] == [composed]

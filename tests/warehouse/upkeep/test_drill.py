@@ -92,7 +92,7 @@ def test_rows_that_were_altered_are_named_with_the_remedy(store: Path) -> None:
 
 
 def test_what_came_after_a_snapshot_is_no_difference(store: Path) -> None:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         snapshot = warehouse.snapshot().path
         copy = Path(shutil.copy(snapshot, store.with_name("old.duckdb")))
         writer = warehouse.writing

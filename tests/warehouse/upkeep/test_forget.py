@@ -54,7 +54,7 @@ def made(files: Path) -> Path:
 
 
 def forget(store: Path, device: str = "secret") -> int:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         dumps = choose_dumps(warehouse.writing, where={"device": device})
         forget_dumps(warehouse.writing, store, dumps)
     return len(dumps)
@@ -90,13 +90,13 @@ def test_a_store_is_as_if_it_had_never_had_the_dumps_and_so_is_its_archive(
 
 def test_results_of_nights_are_erased_with_the_dumps_that_they_may_show(store: Path) -> None:
     night = JudgedNight("b1", "settings", "inputs", "clear", "secret: clear", b"secret")
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.keep_night(night)
     assert JUDGED in {entry.kind for _, entry in Archive(store).entries(with_data=False)}
     forget(store)
     assert JUDGED not in {entry.kind for _, entry in Archive(store).entries(with_data=False)}
     assert contents(store)["judged_nights"] == []
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.keep_night(night)
     rebuild_store(store)
     assert len(contents(store)["judged_nights"]) == 1
@@ -118,7 +118,7 @@ def test_a_store_that_forgot_is_rebuilt_the_same(store: Path, is_merged: bool) -
 def test_a_forgotten_dump_may_come_again_and_be_forgotten_again(store: Path, files: Path) -> None:
     forget(store)
     assert ingest(store, files / f"{NAMES[0]}.etdp", manifest=OWN).n_dumps == 1
-    Warehouse.open(store).close()
+    Warehouse.open_to_write(store).close()
     assert len(archived(store)) == 3
     assert all(table.is_equal for table in rebuild_store(store).tables)
     forget(store)
@@ -143,7 +143,7 @@ def test_what_a_kill_left_half_forgotten_is_forgotten_when_it_is_opened(
         (store / FILE_NAME).unlink()
         rebuild_store(store)
     else:
-        Warehouse.open(store).close()
+        Warehouse.open_to_write(store).close()
     assert archived(store) == archived(whole)
     ours, theirs = contents(store), contents(whole)
     for rows in (ours, theirs):
@@ -157,7 +157,7 @@ def test_snapshots_make_room_for_the_segments_that_are_written_anew(store: Path)
     with full_disk(), pytest.raises(FullDiskError, match="bytes are needed, and 0 are free"):
         forget(store)
     assert list((store / "snapshots").iterdir()) == []
-    Warehouse.open(store).close()
+    Warehouse.open_to_write(store).close()
     assert f"{NAMES[0]}.etdp" not in {Path(name).name for name in archived(store)}
 
 

@@ -112,7 +112,7 @@ def test_what_a_file_lost_is_taken_over_from_the_archive_when_it_is_opened(
     expected = everything(store)
     (store / FILE_NAME).write_bytes(older)  # as after a log that was cut
     assert everything(store) != expected
-    Warehouse.open(store).close()
+    Warehouse.open_to_write(store).close()
     assert everything(store) == expected
 
 
@@ -122,14 +122,14 @@ def test_a_damaged_file_is_never_left_without_its_log(store: Path) -> None:
     before = everything(store)
 
     def spoil() -> None:
-        with Warehouse.open(store) as warehouse:
+        with Warehouse.open_to_write(store) as warehouse:
             warehouse.writing.execute("DELETE FROM events")
             failpoint("spoilt")
 
     kill_at("spoilt:1", spoil)
     kill_at("set aside:2", lambda: rebuild_store(store))
     with pytest.raises(DamagedStoreError, match="'tracehouse rebuild'"):
-        Warehouse.open(store, read_only=True)
+        Warehouse.open(store, read_only=True).schema()
     assert rebuild_store(store).kept
     assert everything(store) == before
 
@@ -301,8 +301,8 @@ def test_a_store_that_cannot_catch_up_with_its_archive_says_so_and_refuses_no_du
     with monkeypatch.context() as patched:
         patched.setattr(DumpRows, "insert_dumps", broken)
         with pytest.raises(UnloadableDumpsError, match=r"late\.etdp \(\w+\): uncommittable"):
-            Warehouse.open(store)
-    Warehouse.open(store).close()
+            Warehouse.open_to_write(store)
+    Warehouse.open_to_write(store).close()
     assert everything(store) == expected
 
 
@@ -311,7 +311,7 @@ def test_a_dump_that_was_forgotten_and_came_again_is_never_left_out(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     data = read_dump("real/cnn_portable_n20")
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         chosen = choose_dumps(warehouse.writing, prefix=hashlib.sha256(data).hexdigest())
         forget_dumps(warehouse.writing, store, chosen)
     ingest(store, write(tmp_path / BROKEN, data))

@@ -40,7 +40,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         else:
             shutil.copy(CORPUS / f"real/{name}.debug.bin", file.parent)
         ingest(folder / "store", file, manifest=facts)
-    with Warehouse.open(folder / "store") as warehouse:
+    with Warehouse.open_to_write(folder / "store") as warehouse:
         writing = warehouse.writing
         chosen = choose_dumps(writing, where={"build": "b0"})
         planned = plan_amendments(writing, chosen, parse_corrections(["build=c0", "device=d"]))
@@ -51,7 +51,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def reload(store: Path, where: dict[str, str]) -> Sequence[ReloadedDump]:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         chosen = choose_dumps(warehouse.writing, where=where)
         return reload_dumps(warehouse.writing, store, chosen)
 
@@ -66,7 +66,7 @@ def test_rows_of_dumps_that_changed_are_rebuilt_the_same(store: Path) -> None:
 
 def test_wrong_rows_are_mended_and_named_and_those_of_others_stay(store: Path) -> None:
     before = everything(store)
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         for text in _SPOILT:
             warehouse.writing.execute(text)
     spoilt = everything(store)
@@ -78,7 +78,7 @@ def test_wrong_rows_are_mended_and_named_and_those_of_others_stay(store: Path) -
 
 
 def test_reports_of_nights_are_deleted_and_stay_so_after_a_rebuild(store: Path) -> None:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         warehouse.keep_night(JudgedNight("b1", "settings", "inputs", "clear", "clear", b"wrong"))
     reload(store, {"build": "c0"})
     for _ in range(2):

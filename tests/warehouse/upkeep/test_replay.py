@@ -69,24 +69,24 @@ class LivedIn:
              ["model.backend="], ["build.parent=a", "role=reference"],
              ["build.commit=", "build.ordinal=4"], ["captured_at=2026-01-01"]]
         )  # fmt: skip
-        with Warehouse.open(self.store) as warehouse:
+        with Warehouse.open_to_write(self.store) as warehouse:
             dumps = all_dumps(warehouse)
             some = self._random.sample(dumps, min(len(dumps), 2))
             plan = plan_amendments(warehouse.writing, some, parse_corrections(stated))
             amend_manifests(warehouse.writing, self.store, plan)
 
     def drop(self) -> None:
-        with Warehouse.open(self.store) as warehouse:
+        with Warehouse.open_to_write(self.store) as warehouse:
             old = find_old_events(warehouse.writing, days=0, kept_builds="b")
             drop_old_events(warehouse.writing, self.store, old)
 
     def forget(self) -> None:
-        with Warehouse.open(self.store) as warehouse:
+        with Warehouse.open_to_write(self.store) as warehouse:
             dumps = all_dumps(warehouse)
             forget_dumps(warehouse.writing, self.store, dumps[: self._random.randrange(3)])
 
     def decide(self) -> None:
-        with Warehouse.open(self.store) as warehouse:
+        with Warehouse.open_to_write(self.store) as warehouse:
             warehouse.decide(self._random.choice("gh"), state="accepted", reason="it must be")
 
     def merge(self) -> None:
@@ -113,7 +113,7 @@ def all_dumps(warehouse: Warehouse) -> list[ChosenDump]:
 def test_whatever_was_done_to_a_store_it_is_rebuilt_the_same(tmp_path: Path, seed: int) -> None:
     lived = LivedIn(tmp_path, seed)
     done = lived.happen(9)
-    Warehouse.open(lived.store).close()
+    Warehouse.open_to_write(lived.store).close()
     before = everything(lived.store)
     different = [table.name for table in rebuild_store(lived.store).tables if not table.is_equal]
     assert (different, done) == ([], done)

@@ -42,7 +42,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def drop(store: Path, kept_builds: str | None = None) -> list[int]:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         old = find_old_events(warehouse.writing, days=90, kept_builds=kept_builds)
         drop_old_events(warehouse.writing, store, old)
     return [int(id_) for id_ in old["dump_id"].to_pylist()]
@@ -72,7 +72,7 @@ def test_events_are_dropped_some_dumps_at_a_time(
         seen.append((progress.done_files, progress.total_files))
         raise StoreError(str(store), "the service ends")
 
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         old = find_old_events(warehouse.writing, days=90)
         with pytest.raises(StoreError, match="the service ends"):
             drop_old_events(warehouse.writing, store, old, progress=stop_after_one)
@@ -124,7 +124,7 @@ def test_an_etrecord_that_comes_after_events_were_dropped_tells_the_same(
 
 
 def test_what_would_go_is_summed_by_build(store: Path) -> None:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         sums = sum_by_build(find_old_events(warehouse.writing, days=0)).to_pylist()
         old = find_old_events(warehouse.writing, days=10**12)
     assert old.num_rows == 0

@@ -34,12 +34,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def verify(store: Path, **options: Sample) -> Verification:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         return verify_store(warehouse.writing, store, **options)
 
 
 def spoil(store: Path, *texts: str) -> None:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         for text in texts:
             warehouse.writing.execute(text)
 
@@ -76,7 +76,7 @@ def test_rows_that_changed_are_named_with_the_command_that_mends_them(store: Pat
     assert damage[3:] == ("events", "rows were changed since they were written")
     assert found.remedy == f"tracehouse rebuild --dumps {str(sha256)[:16]}"
     assert damaged(store) == [(3, "events")]
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open_to_write(store) as warehouse:
         chosen = choose_dumps(warehouse.writing, prefix=sha256)
         (mended,) = reload_dumps(warehouse.writing, store, chosen)
     assert mended.changed_tables == "events"
@@ -153,7 +153,7 @@ def test_dumps_without_archive_are_compared_with_their_digests(tmp_path: Path) -
 
 def test_a_store_without_archive_may_forget_its_dumps(tmp_path: Path) -> None:
     ingest(tmp_path / "s", write(tmp_path / "a.etdp", read_dump("real/load_only")), archive=False)
-    with Warehouse.open(tmp_path / "s") as warehouse:
+    with Warehouse.open_to_write(tmp_path / "s") as warehouse:
         dumps = choose_dumps(warehouse.writing, where={"model": "mv2"})
         forget_dumps(warehouse.writing, tmp_path / "s", dumps)
     assert verify(tmp_path / "s").damages == []

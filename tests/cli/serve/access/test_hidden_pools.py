@@ -29,6 +29,7 @@ from tracehouse.cli.serve.page.routes import VIEWS
 from tracehouse.ingest.dump import Dump, Refusal
 from tracehouse.queries.report.settings import Settings
 from tracehouse.queries.report.stored_nights import read_night
+from tracehouse.warehouse.catalogue.header import Parameter
 from tracehouse.warehouse.catalogue.queries import list_headers
 from tracehouse.warehouse.upkeep.retain import drop_old_events, find_old_events
 
@@ -38,7 +39,7 @@ _SEEN = {
     "device": "mine", "pool": "lab", "model": "net", "backend": "xnnpack", "build": "b4",
     "base": "b1", "head": "b4", "event": "Method::execute", "tag": "size=1", "size_tag": "size",
     "base_backend": "xnnpack", "head_backend": "xnnpack", "dump": "1",
-    "statement": "FROM builds",
+    "statement": "FROM builds", "name": "coverage", "group": "none",
 }  # fmt: skip
 _HIDDEN = {
     **{name: f"{_SECRET}-{name}" for name in ("device", "pool", "model", "backend")},
@@ -168,21 +169,27 @@ def _view_paths() -> tuple[list[str], list[str]]:
 
 def _tool_calls() -> tuple[list[tuple[str, dict[str, Any]]], list[tuple[str, dict[str, Any]]]]:
     """Calls of all tools of agents, likewise."""
-    plain, guesses = [], []
+    plain, guesses = list[tuple[str, dict[str, Any]]](), list[tuple[str, dict[str, Any]]]()
     for tool in list_tools(has_files=False).values():
-        known = tool.schema["properties"]
-        needed = {name: _argument(known[name], _SEEN[name]) for name in tool.schema["required"]}
+        names = [name for name in tool.schema["properties"] if name in _SEEN]
+        needed = {name: _SEEN[name] for name in tool.schema["required"]}
         plain.append((tool.name, needed))
-        for given in _guesses([name for name in known if name in _HIDDEN], {}):
-            own = {name: _argument(known[name], value) for name, value in given.items()}
-            guesses.append((tool.name, {**needed, **own}))
+        guesses += [(tool.name, given) for given in _guesses(names, needed)]
+    for header in list_headers():
+        needed = {one.name: _argument(one, _SEEN) for one in header.params if one.is_required}
+        plain.append(("query", {"name": header.name, "params": needed}))
+        for one in header.params:
+            for given in _guesses([one.name], {}):
+                params = {**needed, one.name: _argument(one, given)}
+                guesses.append(("query", {"name": header.name, "params": params}))
     return plain, guesses
 
 
-def _argument(schema: Mapping[str, Any], value: str) -> object:
-    if schema["type"] == "integer":
+def _argument(parameter: Parameter, values: Mapping[str, str]) -> object:
+    value = values[parameter.name]
+    if parameter.type in ("INT", "BIGINT"):
         return int(value.rstrip("?") or 0)
-    return [value] if schema["type"] == "array" else value
+    return [value] if parameter.type.endswith("[]") else value
 
 
 _FIELDS = ("device", "pool", "model", "backend", "build", "base", "head", "event", "group")

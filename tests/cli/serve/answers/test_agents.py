@@ -54,7 +54,7 @@ def call(client: TestClient, tool: str, arguments: Any = None, *pools: str) -> t
 def test_tools_are_those_of_a_store_but_for_files(client: TestClient) -> None:
     secret = create_token(service_of(client).store, "lister", scopes=[Scope.READ])
     names = {tool["name"] for tool in ask(client, "tools/list", secret)["tools"]}
-    assert {"report", "compare", "percentiles", "sql", "schema"} < names
+    assert {"report", "compare", "query", "sql", "schema"} < names
     assert "inspect" not in names
 
 
@@ -67,25 +67,32 @@ def test_without_a_token_agents_get_nothing(client: TestClient) -> None:
 
 
 def test_a_token_without_a_limit_sees_all_pools(client: TestClient) -> None:
-    text, is_error = call(client, "coverage")
+    text, is_error = call(client, "query", {"name": "coverage"})
     assert ("mine" in text, "theirs" in text, is_error) == (True, True, False)
 
 
 def test_a_token_limited_to_a_pool_sees_only_that(client: TestClient) -> None:
-    text, is_error = call(client, "coverage", {}, "lab")
+    text, is_error = call(client, "query", {"name": "coverage"}, "lab")
     assert ("mine" in text, "theirs" in text, is_error) == (True, False, False)
-    text, is_error = call(client, "coverage", {"device": ["theirs"]}, "lab")
+    text, is_error = call(
+        client, "query", {"name": "coverage", "params": {"device": ["theirs"]}}, "lab"
+    )
     assert (is_error, "'theirs' is not in the store; there are mine" in text) == (True, True)
 
 
 @pytest.mark.parametrize(
     ("tool", "arguments", "pools", "problem"),
     [
-        ("coverage", {"pool": ["field"]}, ["lab"], "the token is limited to lab"),
+        (
+            "query",
+            {"name": "coverage", "params": {"pool": ["field"]}},
+            ["lab"],
+            "the token is limited to lab",
+        ),
         ("report", {}, ["lab"], "the report covers all device pools"),
         ("sql", {"statement": "SELECT 1"}, [], "has no scope sql"),
-        ("coverage", {"device": ["min"]}, [], "did you mean mine?"),
-        ("coverage", {"since": "yesterday"}, [], "since"),
+        ("query", {"name": "coverage", "params": {"device": ["min"]}}, [], "did you mean mine?"),
+        ("query", {"name": "coverage", "params": {"since": "yesterday"}}, [], "since"),
     ],
 )
 def test_what_the_service_refuses_is_an_error_of_the_tool(
@@ -154,9 +161,13 @@ def test_a_body_that_is_too_long_or_ambiguous_is_refused(
 
 
 def test_arguments_that_are_longer_than_an_address_may_be_are_an_error(client: TestClient) -> None:
-    text, is_error = call(client, "coverage", {"device": ["\u00e9" * 20_000]})
+    text, is_error = call(
+        client, "query", {"name": "coverage", "params": {"device": ["\u00e9" * 20_000]}}
+    )
     assert (is_error, "\nthe head has more than 65,536 bytes: " in text) == (True, True)
-    text, is_error = call(client, "coverage", {"device": ["a"] * 2_000})
+    text, is_error = call(
+        client, "query", {"name": "coverage", "params": {"device": ["a"] * 2_000}}
+    )
     assert (is_error, "2,000 parameters, wanted at most 1,000" in text) == (True, True)
 
 
@@ -169,7 +180,7 @@ def test_headers_about_the_answer_do_not_reach_the_endpoint_that_a_tool_asks(
     client: TestClient, headers: dict[str, str]
 ) -> None:
     secret = create_token(service_of(client).store, str(uuid4()), scopes=[Scope.READ])
-    params = {"name": "coverage", "arguments": {}}
+    params = {"name": "query", "arguments": {"name": "coverage"}}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     sent = HEADERS | {"Authorization": f"Bearer {secret}"}
     plain, other = (client.post("/mcp", json=body, headers=sent | one) for one in ({}, headers))
@@ -183,7 +194,7 @@ def test_an_answer_that_is_too_long_for_memory_is_an_error_with_a_remedy(
     service = service_of(client)
     short = service.settings.model_copy(update={"answer_bytes": 100})
     monkeypatch.setattr(service, "settings", short)
-    text, is_error = call(client, "coverage")
+    text, is_error = call(client, "query", {"name": "coverage"})
     assert (is_error, "more than 100 bytes: ask about fewer dumps" in text) == (True, True)
 
 
@@ -209,7 +220,7 @@ def test_a_statement_of_an_agent_leaves_no_note_in_the_log(
 
 @pytest.mark.system
 def test_many_calls_at_once_are_all_answered(tmp_path: Path) -> None:
-    params = {"name": "coverage", "arguments": {}}
+    params = {"name": "query", "arguments": {"name": "coverage"}}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
     headers = HEADERS | {"Content-Type": "application/json"}
     with ServiceProcess(tmp_path / "store", free_bytes=0) as service:

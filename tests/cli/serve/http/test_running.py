@@ -182,7 +182,7 @@ def test_no_part_of_an_answer_waits_for_the_one_before_it_to_be_acknowledged(
 
 @pytest.mark.slow
 def test_a_store_that_somebody_writes_is_not_served(tmp_path: Path) -> None:
-    with Warehouse.open(tmp_path / "store", create=True):
+    with Warehouse.open_to_write(tmp_path / "store", create=True):
         outcome = run_process("serve", "--store", tmp_path / "store", "--port", "0")
 
     assert outcome.code == 1

@@ -1,0 +1,288 @@
+"""What stores and services answer: rows with their query, documents, and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tracehouse.queries.report.figures import (
+    NONE,
+    cost_text,
+    delta_text,
+    duration_text,
+    exact_text,
+    name_text,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from tracehouse.queries.comparison import Comparison
+    from tracehouse.queries.report.forms import Form
+
+MOST_ROWS = 50  # that a notebook shows
+_COMPARISON = "comparison"
+_CELLS: Mapping[str, Callable[[float], str]] = {
+    "delta": delta_text,
+    "delta_low": delta_text,
+    "delta_high": delta_text,
+    "cost_ns": cost_text,
+}
+
+
+class Answer:
+    """Rows of an answer.
+
+    It has all attributes of its Arrow table, and can be used wherever Arrow takes a table.
+
+    Attributes:
+        name: The canned query; empty for SQL.
+        table: The Arrow table.
+    """
+
+    def __init__(
+        self, table: pa.Table, name: str = "", params: Mapping[str, object] | None = None
+    ) -> None:
+        """Keep the table of a query that was asked with these parameters."""
+        self.table, self.name = table, name
+        given = params or {}
+        has_builds = {"base", "head"} <= given.keys()
+        self._builds = {one: str(given[one]) for one in ("base", "head")} if has_builds else {}
+
+    @property
+    def note(self) -> str:
+        """What the rows lack, or why they may be wrong; empty if nothing is known."""
+        metadata: Mapping[bytes, bytes] = self.table.schema.metadata or {}
+        return metadata.get(b"note", b"").decode()
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The unit of each column whose name ends in one: ns, bytes, share, ..."""
+        found = {name: _unit(name) for name in self.column_names}
+        return {name: unit for name, unit in found.items() if unit}
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.table.column_names)
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        return int(self.table.num_rows)
+
+    def to_arrow(self) -> pa.Table:
+        """The Arrow table."""
+        return self.table
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A pandas DataFrame; without pandas this raises QueryError."""
+        from tracehouse.queries.inspector.optional_modules import optional_module
+
+        optional_module("pandas", "a DataFrame")
+        frame: pd.DataFrame = self.table.to_pandas()
+        return frame
+
+    def to_pylist(self) -> list[dict[str, object]]:
+        """The rows."""
+        return list(self)
+
+    def plot(self) -> Picture:
+        """The answer drawn: lines over builds for histories, bars or intervals otherwise.
+
+        QueryError is raised if no row has a number.
+        """
+        from tracehouse.queries.plots.figure import query_figure
+
+        if self.name == _COMPARISON and self._builds:
+            from tracehouse.queries.comparison import comparison_picture
+
+            return Picture(comparison_picture(_describe(self.table, **self._builds)))
+        return Picture(query_figure(self.name or "sql", self.table))
+
+    def __len__(self) -> int:
+        return self.num_rows
+
+    def __iter__(self) -> Iterator[dict[str, object]]:
+        for batch in self.table.to_batches():
+            yield from batch.to_pylist()
+
+    def __getitem__(self, column: str) -> pa.ChunkedArray:
+        return self.table[column]
+
+    def __eq__(self, other: object) -> bool:
+        table = other.table if isinstance(other, Answer) else other
+        return bool(self.table == table)
+
+    __hash__ = None  # type: ignore[assignment]  # as that of the table
+
+    if not TYPE_CHECKING:  # a type checker knows what is above, and finds misspelt names
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("__") or name == "table":
+                raise AttributeError(name)
+            return getattr(self.table, name)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        columns = ", ".join(self.column_names[:6])
+        more = ", ..." if len(self.column_names) > 6 else ""
+        rows = f"{self.num_rows:,} row{'' if self.num_rows == 1 else 's'}"
+        return f"<Answer {self.name or 'sql'}: {rows}; {columns}{more}>"
+
+    def _repr_html_(self) -> str:
+        """The answer for notebooks: a comparison as its component, other rows as a table."""
+        if self.name == _COMPARISON and self._builds:
+            from tracehouse.queries.comparison import comparison_html
+
+            found = _describe(self.table, **self._builds)
+            return _frame(comparison_html(found, **self._builds))
+        return _table_html(self.table, self.note)
+
+
+class Document(str):
+    """A text of a report in one of its forms, which notebooks show as a page."""
+
+    form: Form
+
+    def __new__(cls, text: str, form: Form) -> Document:
+        """The text, which is of this form."""
+        document = super().__new__(cls, text)
+        document.form = form
+        return document
+
+    def _repr_html_(self) -> str:
+        """The page, or the text as it is."""
+        return _frame(self) if self.form == "html" else f"<pre>{escape(self)}</pre>"
+
+    def _repr_markdown_(self) -> str | None:
+        """The text if it is Markdown, which notebooks prefer to a page."""
+        return str(self) if self.form == "markdown" else None
+
+
+class Picture:
+    """A drawing of an answer, which notebooks show.
+
+    Attributes:
+        svg: The drawing.
+    """
+
+    def __init__(self, svg: str) -> None:
+        self.svg = svg
+
+    def save(self, path: str | Path) -> None:
+        """Write the drawing to NAME.svg, or to NAME.png, which needs the extra `plots`.
+
+        Raises:
+            ValueError: The file has another suffix.
+        """
+        path = Path(path)
+        match path.suffix.lower():
+            case ".svg":
+                path.write_text(self.svg, encoding="utf-8")
+            case ".png":
+                from tracehouse.queries.plots.picture import picture_of
+
+                path.write_bytes(picture_of(self.svg))
+            case _:
+                raise ValueError(f"{path}: wanted a file name that ends in .svg or .png")
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return f"<Picture: {len(self.svg):,} bytes of SVG; .save('NAME.svg') writes it>"
+
+
+def _unit(column: str) -> str:
+    suffix = column.rpartition("_")[2]
+    return suffix if suffix in ("ns", "bytes", "share", "ticks", "seconds") else ""
+
+
+def _frame(page: str) -> str:
+    """A whole page inside of a notebook, whose styles it does not touch."""
+    return (
+        f'<iframe srcdoc="{escape(page)}" sandbox="" '
+        'style="width:100%;height:32em;border:0;color-scheme:light dark"></iframe>'
+    )
+
+
+def _describe(table: pa.Table, *, base: str, head: str) -> Comparison:
+    from tracehouse.queries.comparison import describe_pair
+
+    return describe_pair(table.to_pylist(), base=base, head=head)
+
+
+def _table_html(table: pa.Table, note: str = "") -> str:
+    """The first rows, with units; what all rows have in common stands above, once."""
+    same = {name: _only(table[name]) for name in table.column_names} if table.num_rows > 1 else {}
+    same = {name: value for name, value in same.items() if value is not ...}
+    shown = [name for name in table.column_names if name not in same] or table.column_names
+    common = [
+        f"{escape(name)} = {_cell(name, value)}"
+        for name, value in same.items()
+        if value is not None and name not in shown
+    ]
+    parts = [f"<p>{', '.join(common)}</p>"] if common else []
+    head = "".join(f"<th>{escape(_title(name))}</th>" for name in shown)
+    rows = table.select(shown).slice(0, MOST_ROWS).to_pylist()
+    body = "".join(
+        f"<tr>{''.join(_cell_html(name, value) for name, value in row.items())}</tr>"
+        for row in rows
+    )
+    parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+    if table.num_rows > len(rows):
+        parts.append(f"<p>{table.num_rows - len(rows):,} more rows</p>")
+    if not table.num_rows:
+        parts.append("<p>no rows</p>")
+    if note:
+        parts.append(f"<p>note: {escape(name_text(note, 1000))}</p>")
+    return "".join(parts)
+
+
+def _only(column: pa.ChunkedArray) -> object:
+    """The value that all rows have; `...` if they differ."""
+    import pyarrow as pa
+
+    if pa.types.is_nested(column.type):
+        return ... if column.null_count < len(column) else None
+    values = column.unique()
+    return values[0].as_py() if len(values) == 1 else ...
+
+
+def _title(name: str) -> str:
+    """The name of a column without the unit that its cells have."""
+    return name.removesuffix("_ns") if name != "_ns" else name
+
+
+def _cell_html(name: str, value: object) -> str:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    style = ' style="text-align:right"' if is_number else ""
+    return f"<td{style}>{_cell(name, value)}</td>"
+
+
+def _cell(name: str, value: object) -> str:
+    """A value for people, escaped."""
+    if value is None:
+        return NONE
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}"
+    if isinstance(value, int | float):
+        if name in _CELLS:
+            return escape(_CELLS[name](value))
+        if name.endswith("_ns"):
+            return escape(duration_text(value))
+        if name.endswith("_share"):
+            return f"{100 * value:.3g} %"
+        is_id = name.endswith("_id") or name == "ordinal"
+        text = str(value) if is_id else exact_text(value) if value == value else "NaN"
+        return escape(text)
+    return escape(name_text(str(value)))
