@@ -120,7 +120,7 @@ def test_reference_has_every_command_query_and_table() -> None:
         if line.startswith("## ")
     }
     assert {f"tracehouse {name}" for name in COMMANDS} <= titles
-    assert titles >= QUERIES | {*TABLES, *load_views(), "tracehouse archive get"}
+    assert titles >= QUERIES | {*TABLES, *load_views(), "tracehouse store archive get"}
 
 
 def test_dead_links_are_found(tmp_path: Path) -> None:

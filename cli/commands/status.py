@@ -37,9 +37,11 @@ def status(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
     if row.get("is_uncompacted"):
         write_note(f"note: {UNCOMPACTED}")
     if row.get("damaged_dumps"):
-        write_note("note: some dumps have wrong rows; 'tracehouse verify' names the remedy")
+        write_note("note: some dumps have wrong rows; 'tracehouse store verify' names the remedy")
     if row.get("drill_differences"):
-        write_note("note: the last rebuild drill found wrong rows; run 'tracehouse verify --drill'")
+        write_note(
+            "note: the last rebuild drill found wrong rows; run 'tracehouse store verify --drill'"
+        )
     if row["problem"]:
         place = service.url if service else store
         write_note(f"error: {place}: {row['problem']}")

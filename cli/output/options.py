@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
+from tracehouse.cli.help import OUTPUT
 from tracehouse.cli.output.output_file import standard_output_to
 from tracehouse.cli.output.render import Format, write_table
 from tracehouse.cli.output.streams import write_note
@@ -26,7 +27,10 @@ _ENDINGS = "a name that ends in " + ", ".join(
 RowFormat = Annotated[
     Format,
     typer.Option(
-        "--format", metavar="|".join(Format), help="Output format; only table rounds numbers."
+        "--format",
+        metavar="|".join(Format),
+        help="Output format; only those for people round numbers.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 CsvSafe = Annotated[
@@ -35,6 +39,7 @@ CsvSafe = Annotated[
         "--csv-safe",
         help="In CSV and TSV, put ' before texts that start with = + - @, a tab or a line break, "
         "so that a spreadsheet does not run them as formulas.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 OutputFile = Annotated[
@@ -42,8 +47,9 @@ OutputFile = Annotated[
     typer.Option(
         "--output",
         metavar="FILE",
-        help="Write to FILE, which is replaced once the output is complete; its suffix selects the "
+        help="Write to FILE, which is replaced once the output is complete; its ending selects the "
         "format.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 

@@ -117,7 +117,7 @@ def test_a_service_goes_on_by_itself_when_there_is_room(
     store: Path, disk: FullDisk, tmp_path: Path, share: float
 ) -> None:
     twin = shutil.copytree(store, tmp_path / "twin")
-    _, _, byte_count = disk.run(ENOUGH, "snapshot", "--store", twin)
+    _, _, byte_count = disk.run(ENOUGH, "store", "snapshot", "--store", twin)
     sent, settings = [], {"batch_seconds": 0.1, "snapshot_seconds": 0.1}
     environment, log = disk.environment(int(share * byte_count)), tmp_path / "said"
     with (

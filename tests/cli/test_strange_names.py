@@ -55,7 +55,7 @@ def lines(files: StrangeFiles, tmp_path_factory: pytest.TempPathFactory) -> list
         ["schema", *store],
         ["inspect", files.dumps[0], *record],
         ["inspect", files.dumps[0], *record, "--module", "+1"],
-        ["inspect-prof", files.blob],
+        ["inspect", files.blob],
         ["etrecord", "show", files.etrecord],
         ["numeric-gap", *files.dumps[:2], *record],
     ]
@@ -75,7 +75,7 @@ def errors(files: StrangeFiles, tmp_path: Path) -> list[Line]:
         ["inspect", gone],
         ["inspect", files.dumps[2]],
         ["inspect", files.dumps[0], "--module", "\x9b\u202e"],
-        ["inspect-prof", files.etrecord],
+        ["inspect", files.etrecord],
         ["etrecord", "show", files.dumps[0]],
         ["etrecord", "show", files.etrecord, "--graph", "\x9b\u202e"],
         ["numeric-gap", files.dumps[0], gone],

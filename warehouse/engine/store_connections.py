@@ -50,7 +50,7 @@ Trust = Literal["trusted", "untrusted", "with files"]
 
 
 _DROPPED = (
-    "{:,} of the store's dumps have no raw events any more ('tracehouse retention'); "
+    "{:,} of the store's dumps have no raw events any more ('tracehouse store retention'); "
     "figures from raw events do not include them"
 )
 _UNCLASSIFIED = """
@@ -62,7 +62,7 @@ _VERSION = """SELECT
     (SELECT sum(hash(b)) FROM builds AS b)"""
 _OLD_KINDS = (
     "an earlier version took kernels of custom operators for framework tax when it stored some of "
-    "these dumps: 'tracehouse rebuild' corrects it"
+    "these dumps: 'tracehouse store rebuild' corrects it"
 )
 
 
