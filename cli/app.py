@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command, get_group
 
+from tracehouse.cli.completions import complete_names
 from tracehouse.cli.errors import OutputError, UsageError
 from tracehouse.cli.exit_codes import ExitCode
 from tracehouse.cli.help import arrange_help, write_groups
@@ -134,13 +135,14 @@ def _make_command(name: str) -> Command:
     if hasattr(module, "app"):
         command: Command = get_group(module.app)
         for inner_name, inner in getattr(command, "commands", {}).items():
-            arrange_help(inner, EXAMPLES.get(f"{name} {inner_name}", ()))
+            complete_names(arrange_help(inner, EXAMPLES.get(f"{name} {inner_name}", ())))
     else:
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
         function = with_options(getattr(module, attribute))
         single.command(name, cls=getattr(module, "Command", None))(function)
         command = get_command(single)
     command.name = name
+    complete_names(command)
     return arrange_help(command, EXAMPLES[name])
 
 

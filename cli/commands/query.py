@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from tracehouse.cli.completions import complete_names
 from tracehouse.cli.errors import as_usage_errors
 from tracehouse.cli.help import arrange_help, column_help, query_example, write_groups
 from tracehouse.cli.listing import QUESTIONS
@@ -97,7 +98,9 @@ def query_command(query: Query, run: Callable[..., None]) -> Command:
         cls=_CannedQuery,
         context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
     )(with_options(run))
-    return arrange_help(get_command(single), [query_example(header)])
+    command = get_command(single)
+    complete_names(command)
+    return arrange_help(command, [query_example(header)])
 
 
 def _function(query: Query) -> Callable[..., None]:

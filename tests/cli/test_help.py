@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from tests.support.command import Run
+from tests.tools.site.reference import commands_page
 from tracehouse.cli.help import column_help, query_example
 from tracehouse.warehouse.catalogue.header import Column
 from tracehouse.warehouse.catalogue.queries import find_query
@@ -20,3 +22,27 @@ def test_example_gives_what_the_query_cannot_do_without() -> None:
     assert required
     assert all(f" --{param.name.replace('_', '-')} " in example for param in required)
     assert query_example(find_query("dumps").header) == "tracehouse query dumps --format json"
+
+
+def test_help_is_in_the_notation_of_people() -> None:
+    text = commands_page()
+    assert [
+        mark
+        for mark in ("<str>", "list[", "<int", "range>", "[]", "x>=", "env var")
+        if mark in text
+    ] == []
+    assert " [[" not in text
+
+
+def test_options_stand_in_panels_with_the_manifest_behind_and_the_output_last(run: Run) -> None:
+    text = run("ingest", "--help").text
+    marks = [
+        "Arguments:",
+        "\nOptions:",
+        "--keep-going",
+        "\nManifest of all dumps:",
+        "--device NAME",
+    ]
+    marks += ["\nStore and output:", "--store DIR", "--help", "\n  Examples:"]
+    places = [text.index(mark) for mark in marks]
+    assert places == sorted(places)
