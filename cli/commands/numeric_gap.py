@@ -13,7 +13,6 @@ from tracehouse.cli.gap_sides import read_sides
 from tracehouse.cli.options import DEFAULT_STORE, Store, TextOption, add_options
 from tracehouse.cli.output.gap_report import arrange_gaps, write_if_incomparable, write_run_notes
 from tracehouse.cli.output.options import OutputOptions
-from tracehouse.cli.output.render import Format
 
 _MORE = (
     TextOption(
@@ -93,7 +92,7 @@ def numeric_gap(
         *runs, metric or COMPARATORS, is_every_run=is_every_run, tolerance_db=tolerance
     )
     shown = first_divergence(table) if is_first else table
-    options.write(arrange_gaps(shown) if options.format is Format.TABLE else shown)
+    options.write(arrange_gaps(shown) if options.format.is_for_people else shown)
     write_run_notes(runs)
     if write_if_incomparable(table):
         fail()

@@ -122,7 +122,7 @@ def _function(query: Query) -> Callable[..., None]:
             open_to_query(options.store, wait=options.wait, lake=lake) as warehouse,
             warehouse.stream_query(name, given) as rows,
         ):
-            if options.format is not Format.TABLE:
+            if not options.format.is_for_people:
                 options.write(rows)
                 return
             table = rows.read_all()

@@ -70,7 +70,7 @@ def sql(
     if options.format is Format.TABLE and table.column_names == _PLAN:
         write_lines(line for plan in table[_PLAN[1]].to_pylist() for line in plan.splitlines())
     else:
-        options.write(table)
+        options.write(table, has_all=True)
 
 
 def _read(statement: str) -> str:

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
     from tracehouse.queries.formats import Rows
 
-_ENDINGS = "a name that ends in " + ", ".join(
-    f".{format_}" for format_ in Format if format_ is not Format.TABLE
-)
+_ENDINGS = {
+    **{f".{format_}": format_ for format_ in Format if format_ not in (Format.TABLE, "markdown")},
+    ".md": Format.MARKDOWN,
+}
 RowFormat = Annotated[
     Format,
     typer.Option(
@@ -62,9 +63,9 @@ class OutputOptions:
     is_csv_safe: CsvSafe = False
     output_file: OutputFile = None
 
-    def write(self, table: Rows) -> None:
+    def write(self, table: Rows, *, has_all: bool = False) -> None:
         """Print rows; see `write_table`."""
-        write_table(table, self.format, is_csv_safe=self.is_csv_safe)
+        write_table(table, self.format, is_csv_safe=self.is_csv_safe, has_all=has_all)
 
     def write_rows(
         self, rows: Iterable[Mapping[str, object]], schema: pa.Schema | None = None
@@ -78,17 +79,31 @@ class OutputOptions:
     def opened(self) -> Iterator[Self]:
         """Redirect standard output to the file, if any; yields these options with its format."""
         file, chosen = self.output_file, self.format
-        ending = "" if file is None else file.suffix.lower().removeprefix(".")
-        if chosen is Format.TABLE and ending in list(Format):
-            chosen = Format(ending)
+        if file is not None and chosen is Format.TABLE:
+            chosen = _format_of(file)
         check_format(chosen, is_to_file=file is not None)
         with standard_output_to(file):
             yield replace(self, format=chosen)
         if file is not None and chosen is Format.TABLE:
             write_note(
                 f"note: {file} is a table for people, with rounded numbers; for another format use "
-                f"--format or {_ENDINGS}"
+                f"--format or a name that ends in {', '.join(_ENDINGS)}"
             )
+
+
+def _format_of(file: Path) -> Format:
+    """The format that the ending of a file's name states; a name without one has a table.
+
+    Raises:
+        BadParameter: No format has that ending.
+    """
+    ending = file.suffix.lower()
+    if ending in ("", ".txt"):
+        return Format.TABLE
+    if ending not in _ENDINGS:
+        problem = f"{file}: wanted a name that ends in {', '.join(_ENDINGS)} or .txt"
+        raise typer.BadParameter(problem, param_hint="'--output'")
+    return _ENDINGS[ending]
 
 
 def check_format(value: Format, *, is_to_file: bool) -> None:

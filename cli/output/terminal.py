@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tracehouse.cli.output.text import is_number, shown, text_columns
+from tracehouse.cli.output.text import headings, is_number, text_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -146,8 +146,10 @@ def _columns(table: pa.Table) -> list[_Column]:
         for column, more in zip(cells, page, strict=True):
             column += more
     return [
-        _Column(shown(field.name), is_number(field.type), column)
-        for field, column in zip(table.schema, cells, strict=True)
+        _Column(name, is_number(field.type), column)
+        for name, field, column in zip(
+            headings(table.column_names), table.schema, cells, strict=True
+        )
     ]
 
 

@@ -37,7 +37,7 @@ def test_columns_of_one_value_move_above_a_table_that_is_too_wide() -> None:
 def test_texts_fold_and_numbers_stay_whole() -> None:
     table = pa.table({"name": ["n" * 40, "m"], "p50_ns": [123456789, 1]})
     lines = shown(table, 30)
-    assert lines[2].endswith("123,456,789")
+    assert lines[2].endswith("123.5 ms")
     assert "".join(lines).count("n") >= 40
     assert max(map(len, lines)) <= 30
 
@@ -61,7 +61,7 @@ def test_names_break_between_words() -> None:
     table = pa.table(
         {
             "event_name": ["native_call_convolution.out", "aten::max_pool2d_with_indices.default"],
-            "median_of_all_complete_runs_ns": [1, 2],
+            "median_of_all_complete_runs": [1, 2],
             "layer": ["encoder.layers.0.attention.self.query", "encoder.layers.1.output"],
         }
     )
