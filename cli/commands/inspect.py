@@ -89,7 +89,7 @@ def inspect(
     Inspector's table, one row per event.
 
     A blob of ExecuTorch's older profiler is shown as its parser shows it: profile, framework tax
-    and memory. Only --source-time-scale applies to it.
+    and memory, in ms or cycles. Only the time scales apply to it.
     """
     from tracehouse.ingest.producers import read_user_rules, use_user_rules
     from tracehouse.ingest.profiler_blob.blocks import is_profiler_blob

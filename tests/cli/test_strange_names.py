@@ -131,7 +131,11 @@ def test_every_other_format_takes_the_names_in_a_pipe(
 
 
 def test_names_are_exact_in_every_other_format_in_a_pipe(run: Run, lines: list[Line]) -> None:
-    (inspect,) = [line for line in lines if line[0] == "inspect" and "--module" not in line]
+    (inspect,) = [
+        line
+        for line in lines
+        if "inspect" in line and "--etrecord" in line and "--module" not in line
+    ]
     for format_, delimiter in ((Format.CSV, ","), (Format.TSV, "\t")):
         text = run(*inspect, "--format", format_).text
         rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)

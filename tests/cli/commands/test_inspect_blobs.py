@@ -26,8 +26,8 @@ def test_three_tables_are_printed(run):
         "run_model_loop: memory",
     ]
     assert [line.split() for line in outcome.text.splitlines()[-3:-1]] == [
-        ["method", "allocator", "4,196", "25,176"],
-        ["temp", "64", "384"],
+        ["method", "allocator", "4.196", "kB", "25.18", "kB"],
+        ["temp", "64", "B", "384", "B"],
     ]
 
 
@@ -53,7 +53,9 @@ def test_json_has_profile_memory_and_framework_tax(run):
     [("ns", "0.501"), ("us", "501.0"), ("ms", "501000"), ("CYCLES", "501000")],
 )
 def test_csv_has_the_profile_in_the_time_scale(run, scale, duration):
-    outcome = run("inspect", BLOB, "--format", "csv", "--source-time-scale", scale)
+    scales = ["--source-time-scale", scale]
+    scales += ["--target-time-scale", scale] if scale == "CYCLES" else []
+    outcome = run("inspect", BLOB, "--format", "csv", *scales)
     header, first, *_ = csv.reader(io.StringIO(outcome.text))
     assert header[-1] == f"duration ({'cycles' if scale == 'CYCLES' else 'ms'})"
     assert first[-1] == duration

@@ -46,7 +46,7 @@ def test_wrong_rows_are_listed_with_the_command_that_mends_them(run: Run, farm_c
     assert (found.code, row.startswith("2,"), ",event_stats," in row) == (1, True, True)
     assert "have wrong rows" in run("status", *where).err
     (*_, command) = found.err.strip().rstrip("'").partition("'tracehouse ")
-    assert command.startswith("rebuild --dumps ")
+    assert command.startswith("store rebuild --dumps ")
     assert run(*command.split(), *where).code == 0
     assert run("store", "verify", "--all", *where).code == 0
     assert "have wrong rows" not in run("status", *where).err
