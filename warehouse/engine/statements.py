@@ -134,10 +134,10 @@ def _select(
 
 def _with_view(problem: str, text: str) -> str:
     """The problem; if a column is unknown, with the views that have names instead of numbers."""
-    if not problem.startswith("Binder Error") or "column" not in problem:
+    if not problem.startswith("Binder Error") or "column" not in problem or "named_" in text:
         return problem
-    read = (view for view in list_views() if view.startswith("named_") and view not in text)
-    views = [view for view in read if reads_table(text, view.removeprefix("named_"))]
+    named = (view for view in list_views() if view.startswith("named_"))
+    views = [view for view in named if reads_table(text, view.removeprefix("named_"))]
     hint = f"; see {' and '.join(views)}, with names in place of numbers" if views else ""
     head, mark, excerpt = problem.partition("\n\nLINE ")
     return f"{head.rstrip()}{hint}{mark}{excerpt}"
