@@ -69,7 +69,6 @@ def nightly_report(
     missing = add_expected(store, found.missing, settings, night.head)
     coverage = _coverage(night, missing)
     budgets, unfit = judge_budgets(night, exact.history)
-    quality = facts.quality.model_copy(update={"warnings": [*unfit, *facts.quality.warnings]})
     verdict = find_verdict(parts, sensitivity, missing, budgets)
     return Report(
         kind="nightly",
@@ -83,6 +82,7 @@ def nightly_report(
         f"{_summary(verdict, parts, coverage, shifts, sensitivity)}{broken_text(budgets)}",
         notes=[
             *list_broken(budgets),
+            *unfit,
             *list_notes(missing, facts.reference_drift, found.relative_devices),
         ],
         point_notes=[],
@@ -92,7 +92,7 @@ def nightly_report(
         budgets=budgets,
         coverage=coverage,
         sensitivity=sensitivity,
-        **facts._replace(quality=quality)._asdict(),
+        **facts._asdict(),
         verdict_counts=dict(sorted(counts.items())),
         rules={**night.rules._asdict(), "min_change": settings.nightly.min_change},
     )
