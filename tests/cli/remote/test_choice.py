@@ -88,7 +88,7 @@ ELSEWHERE = {
         "completion",
     ),
     *("export", "lake", "spark", "sample", "explain"),
-    *("accept", "store"),
+    *("accept", "store", "demo", "ls"),
 }
 
 
