@@ -52,6 +52,15 @@ def test_columns_that_do_not_fit_follow_below_after_the_first_column() -> None:
     assert lines[12] == "a     1,000,000,004"
 
 
+def test_columns_that_follow_below_begin_with_what_tells_rows_apart() -> None:
+    names = {"device": ["a", "a", "b"], "event_name": ["conv", "relu", "conv2"]}
+    lines = shown(pa.table(names | {f"n_{i}": [10**9, 1, 2] for i in range(2)}), 36)
+    assert [line.split()[0] for line in lines if line[:1].isalpha()] == [
+        *("device", "a", "a", "b"),
+        *("event_name", "conv", "relu", "conv2"),
+    ]
+
+
 def test_a_number_stays_whole_even_beyond_the_width() -> None:
     table = pa.table({"n": [10**15, 1], "m": [10**16, 2]})
     assert "1,000,000,000,000,000" in shown(table, 15)[2]
