@@ -266,7 +266,7 @@ def migrate(store: Store = DEFAULT_STORE, wait: Wait = 0.0) -> None:
 @app.command()
 @with_options
 def compact(options: StoreOptions) -> None:
-    """Return space that was freed in a store, for example by 'tracehouse retention', to the disk.
+    """Return space that was freed in a store, for example by 'store retention', to the disk.
 
     Copies the DuckDB file without its free blocks, compares both table by table, and replaces the
     old file if the new one is smaller; until then the disk must hold both. Small segments of the
@@ -299,7 +299,7 @@ def retention(
 
     The age of a dump counts from its capture, or from its ingest if the capture time is unknown.
     Lists builds with the dumps and events to drop and the approximate space they take, which
-    'tracehouse compact' returns to the disk.
+    'tracehouse store compact' returns to the disk.
     """
     address = lake_address(lake)
     task = Retention(raw_days=raw_days, keep_builds=keep_builds, lake=address, yes=is_meant)
