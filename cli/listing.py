@@ -51,7 +51,7 @@ QUESTIONS: Mapping[str, tuple[str, ...]] = {
 # By the words of a command, also of one below another.
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "demo": ("tracehouse demo",),
-    "ls": ("tracehouse ls", "tracehouse ls --store farm.store"),
+    "ls": ("tracehouse ls", "tracehouse ls builds --device pixel8"),
     "ingest": (
         "tracehouse ingest farm/ --layout '{device}/{build}/{model}/*.etdp'",
         "tracehouse ingest run.etdp --device pixel8 --build b42 --model mv2",
