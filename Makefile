@@ -29,7 +29,7 @@ demo-serve: .venv/.installed ## Serve that farm, upload to it with curl, ask it,
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tests/data/demo-serve.sh
 
 drill: .venv/.runtime ## Rebuild a hundredth of a store's archive in a scratch store, and compare (STORE=tracehouse.store)
-	$(BIN)/tracehouse verify --drill $(if $(STORE),--store $(STORE))
+	$(BIN)/tracehouse store verify --drill $(if $(STORE),--store $(STORE))
 
 demo-spark: .venv-spark/.installed ## Take the same dumps into a lake with Apache Spark, which needs Java 17
 	@PATH="$(CURDIR)/.venv-spark/bin:$$PATH" sh tests/data/demo-spark.sh

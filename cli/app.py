@@ -15,9 +15,11 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command, get_group
 
+from tracehouse.cli.completions import complete_names
 from tracehouse.cli.errors import OutputError, UsageError
 from tracehouse.cli.exit_codes import ExitCode
-from tracehouse.cli.listing import EXAMPLES, GROUPS
+from tracehouse.cli.help import arrange_help, write_groups
+from tracehouse.cli.listing import EXAMPLES, GROUPS, NAMES
 from tracehouse.cli.output.streams import prepare_streams, write_error, write_lines
 from tracehouse.cli.remote.choice import TokenFile, Url, choose_service
 from tracehouse.ingest.errors import IngestError, pydantic_problem
@@ -37,11 +39,11 @@ if TYPE_CHECKING:
 # Commands that work with a service, and commands that need no store.
 _WITH_A_SERVICE = {
     *("ingest", "upload", "watch"),
-    *("query", "compare", "report", "explain", "plan", "sql", "status", "schema", "mcp"),
-    *("retention", "compact", "amend", "forget", "accept", "snapshot", "rebuild"),
+    *("query", "compare", "report", "explain", "plan", "sql", "status", "schema", "mcp", "ls"),
+    *("accept", "store"),  # of the store's upkeep, `cli/commands/store.py` knows which
 }
 _WITHOUT_A_STORE = {
-    *("inspect", "etrecord", "inspect-prof", "numeric-gap", "export"),
+    *("demo", "inspect", "etrecord", "numeric-gap", "export"),
     *("sample", "simulate", "doctor", "completion", "lake", "spark"),
 }
 
@@ -51,19 +53,23 @@ class _Root(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        _trim_help(self)
-        names = dict.fromkeys(EXAMPLES)  # to suggest for a mistyped name
+        arrange_help(self)
+        names = dict.fromkeys(NAMES)  # to suggest for a mistyped name
         self.commands = cast("dict[str, Command]", names)
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
         """The command of a name; None if it is unknown."""
-        return _make_command(cmd_name) if cmd_name in EXAMPLES else None
+        return _make_command(cmd_name) if cmd_name in NAMES else None
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Write the commands in groups by purpose."""
-        for title, names in GROUPS.items():
-            with formatter.section(title):
-                formatter.write_dl([(name, _make_command(name).short_help or "") for name in names])
+        write_groups(
+            formatter,
+            (
+                (title, [(name, _make_command(name).short_help or "") for name in names])
+                for title, names in GROUPS.items()
+            ),
+        )
 
 
 app = typer.Typer(
@@ -126,18 +132,18 @@ def _make_command(name: str) -> Command:
 
     attribute = name.replace("-", "_")
     module = import_module(f"tracehouse.cli.commands.{attribute}")
-    epilog = "\n".join(["\b", "Examples:", *(f"  {line}" for line in EXAMPLES[name])])
     if hasattr(module, "app"):
         command: Command = get_group(module.app)
-        command.epilog = epilog
+        for inner_name, inner in getattr(command, "commands", {}).items():
+            complete_names(arrange_help(inner, EXAMPLES.get(f"{name} {inner_name}", ())))
     else:
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
         function = with_options(getattr(module, attribute))
-        single.command(name, epilog=epilog, cls=getattr(module, "Command", None))(function)
+        single.command(name, cls=getattr(module, "Command", None))(function)
         command = get_command(single)
     command.name = name
-    _trim_help(command)
-    return command
+    complete_names(command)
+    return arrange_help(command, EXAMPLES[name])
 
 
 def _with_service_first(args: Sequence[str]) -> list[str]:
@@ -158,15 +164,6 @@ def _with_service_first(args: Sequence[str]) -> list[str]:
             first = rest[number:end] + first
             del rest[number:end]
     return [*first, *rest]
-
-
-def _trim_help(command: Command) -> None:
-    """Drop "Raises:" from the help of a command and its subcommands; keep summaries whole."""
-    command.help = (command.help or "").partition("\n\nRaises:")[0]
-    summary = command.short_help or " ".join(command.help.partition("\n\n")[0].split())
-    command.short_help = summary.removesuffix(".")
-    for inner in getattr(command, "commands", {}).values():
-        _trim_help(inner)
 
 
 def _print_version(is_wanted: bool) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracehouse.cli.errors import as_usage_errors
 from tracehouse.cli.files import etrecord_source
+from tracehouse.cli.help import MANIFEST as MANIFEST_PANEL
 from tracehouse.cli.options import TextOption
 from tracehouse.ingest.schemas.attributes import SECTIONS, short_name
 
@@ -14,7 +15,12 @@ if TYPE_CHECKING:
     from tracehouse.ingest.found_dumps import FoundDumps
 
 MANIFEST = tuple(
-    TextOption(short_name(section, name), attribute.metavar, attribute.doc)
+    TextOption(
+        short_name(section, name),
+        attribute.metavar,
+        attribute.doc,
+        panel=MANIFEST_PANEL,
+    )
     for section, attributes in SECTIONS.items()
     for name, attribute in attributes.items()
     if attribute.metavar

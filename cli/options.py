@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
+from tracehouse.cli.help import FILTERS, OUTPUT
 from tracehouse.cli.output.options import OutputOptions
 from tracehouse.warehouse import DEFAULT_PATH
 
@@ -21,6 +22,21 @@ if TYPE_CHECKING:
     from tracehouse.warehouse.catalogue.header import Parameter
 
 DEFAULT_STORE = Path(DEFAULT_PATH)
+# Parameters of queries that choose rows, and what their values are called.
+_FILTERS = {
+    *("device", "pool", "build", "model", "backend", "tag", "since", "until"),
+    *("run", "event", "delegate_id", "ordinal"),
+}
+_VALUES = {
+    "STRING": "NAME",
+    "INT": "NUMBER",
+    "BIGINT": "NUMBER",
+    "DOUBLE": "NUMBER",
+    "TIMESTAMP": "TIME",
+    "TAG": "KEY=VALUE",
+    "TAG_KEY": "KEY",
+    "PLACE": "'DEVICE / MODEL'",
+}
 _NEXT_FIELD = re.compile(r",(?=[\w.]+=)")
 
 
@@ -33,6 +49,7 @@ class TextOption(NamedTuple):
         is_repeatable: Whether it may be given several times; the value is then a list.
         is_flag: Whether the option takes no value; the value is then a bool.
         may_be_blank: Whether the value may be empty, as that of a variable that is not set.
+        panel: Title of the part of the help that lists it.
     """
 
     name: str
@@ -41,6 +58,7 @@ class TextOption(NamedTuple):
     is_repeatable: bool = False
     is_flag: bool = False
     may_be_blank: bool = False
+    panel: str | None = None
 
 
 def parse_share_option(text: str, option: str) -> float:
@@ -95,6 +113,7 @@ Store = Annotated[
         metavar="DIR",
         help="Directory of the store.",
         callback=_note_store,
+        rich_help_panel=OUTPUT,
     ),
 ]
 Wait = Annotated[
@@ -104,6 +123,7 @@ Wait = Annotated[
         min=0,
         metavar="SECONDS",
         help="How long to wait if another process has the store open; by default fail at once.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 LakeUri = Annotated[
@@ -113,6 +133,7 @@ LakeUri = Annotated[
         metavar="URI",
         help="Query this lake (see 'export lake'). With --store, query the store, and the "
         "lake only for raw events that the store dropped.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 LakePlace = Annotated[
@@ -225,6 +246,7 @@ def add_options(function: Callable[..., None], options: Iterable[TextOption]) ->
 def parameter_option(parameter: Parameter) -> TextOption:
     """The option for a parameter of a canned query."""
     is_repeatable, is_flag = parameter.type.endswith("[]"), parameter.type == "BOOLEAN"
+    kind = parameter.type.removesuffix("[]")
     notes = (
         "required" if parameter.is_required else None,
         f"default: {parameter.default}" if parameter.default and not is_flag else None,
@@ -232,11 +254,12 @@ def parameter_option(parameter: Parameter) -> TextOption:
     )
     return TextOption(
         parameter.name,
-        "|".join(parameter.choices) or parameter.type,
+        "|".join(parameter.choices) or _VALUES.get(kind, kind),
         "  ".join([parameter.doc, *(f"[{note}]" for note in notes if note)]),
         is_repeatable=is_repeatable,
         is_flag=is_flag,
         may_be_blank=True,  # what a name or text may be is checked with the parameter
+        panel=FILTERS if parameter.name in _FILTERS and not parameter.is_required else None,
     )
 
 
@@ -257,7 +280,9 @@ def _parameter(option: TextOption) -> inspect.Parameter:
     flag = f"--{option.name.replace('_', '-')}"
     metavar = None if option.is_flag else option.metavar
     check = None if option.is_flag or option.may_be_blank else refuse_blank
-    declaration = typer.Option(flag, metavar=metavar, help=option.help, callback=check)
+    declaration = typer.Option(
+        flag, metavar=metavar, help=option.help, callback=check, rich_help_panel=option.panel
+    )
     type_: object = list[str] | None if option.is_repeatable else str | None
     return inspect.Parameter(
         option.name,

@@ -24,8 +24,8 @@ Plot = Annotated[
     typer.Option(
         "--plot",
         metavar="[FILE.svg|FILE.png]",
-        help="Draw the answer into FILE instead of printing it. For percentiles, --plot without "
-        "FILE prints a histogram next to each row.",
+        help="Draw the answer into FILE instead of printing it. Without FILE, percentiles have a "
+        "histogram next to each row; other queries need a FILE.",
     ),
 ]
 
@@ -38,7 +38,8 @@ def check_plot(name: str, plot: str | None) -> None:
             percentiles.
     """
     if plot == ON_TERMINAL and name != "percentiles":
-        raise typer.BadParameter("wanted FILE.svg or FILE.png", param_hint="'--plot'")
+        problem = "wanted FILE.svg or FILE.png; only percentiles are drawn on a terminal"
+        raise typer.BadParameter(problem, param_hint="'--plot'")
     if plot in (None, ON_TERMINAL):
         return
     if not str(plot).lower().endswith((".svg", _PICTURE)):

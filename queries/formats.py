@@ -28,14 +28,21 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """The formats of a table: TABLE is for people, and written by `cli.output`."""
+    """The formats of a table: the first three are for people, and written by `cli.output`."""
 
     TABLE = "table"
+    MARKDOWN = "markdown"
+    HTML = "html"
     JSON = "json"
     CSV = "csv"
     TSV = "tsv"
     ARROW = "arrow"
     PARQUET = "parquet"
+
+    @property
+    def is_for_people(self) -> bool:
+        """Whether numbers are rounded, with units."""
+        return self not in MEDIA_TYPES
 
     @property
     def is_binary(self) -> bool:

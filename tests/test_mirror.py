@@ -19,7 +19,8 @@ OTHERS = {
     "full_disk_in_checkpoints "
     "foreign_files foreign_manifests foreign_zips json lake_addresses runner_logs strange_names "
     "uploading_document",
-    "cli/commands": "ingest_paths inspect_etrecord inspect_producers nightly_verdicts",
+    "cli/commands": "ingest_paths inspect_blobs inspect_etrecord inspect_producers "
+    "nightly_verdicts",
     "cli/serve": "every_route",
     "cli/serve/access": "hidden_pools",
     "cli/serve/answers": "hostile_sql",

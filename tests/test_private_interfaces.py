@@ -32,13 +32,14 @@ TUPLE_METHODS = {"_asdict", "_fields", "_make", "_replace"}  # public, of named 
     [
         ("typer._click", ("Command", "Context", "HelpFormatter")),  # types alone
         ("typer._click.exceptions", ("ClickException",)),  # likewise
+        ("typer._click.shell_completion", ("CompletionItem",)),
         ("typer._coercion", ("RuntimeParam", "TypeDescriptor", "build_runtime_param")),
         ("typer._completion_classes", ("completion_init",)),
         ("typer._completion_shared", ("get_completion_script",)),
     ],
 )
 def test_typer_has_what_cli_imports(module: str, names: tuple[str, ...]) -> None:
-    """Seen with Typer 0.29.2; cli/app.py, cli/plain_parameters.py, cli/commands/completion.py."""
+    """Seen with Typer 0.29.2; cli/app.py, cli/plain_parameters.py, cli/completions.py."""
     found = import_module(module)
     assert [name for name in names if not hasattr(found, name)] == []
 

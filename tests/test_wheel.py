@@ -106,7 +106,7 @@ def test_installed_command_has_help_and_version(bin_: Path) -> None:
 def test_installed_command_has_a_manual_page_and_completion(bin_: Path) -> None:
     page = (bin_.parent / "share" / "man" / "man1" / "tracehouse.1").read_text(encoding="utf-8")
     assert f'"tracehouse {VERSION}"' in page
-    assert '.SS "tracehouse archive verify"' in page
+    assert '.SS "tracehouse store archive verify"' in page
     assert "complete " in run(bin_ / "tracehouse", "completion", "bash")
 
 

@@ -124,7 +124,7 @@ class OldStoreError(StoreError):
     def __init__(self, path: str, version: int, known: int) -> None:
         self.version = version
         self.damage = f"written by an older tracehouse (schema {version}, now {known})"
-        remedy = "upgrade it with 'tracehouse migrate', which needs write permission"
+        remedy = "upgrade it with 'tracehouse store migrate', which needs write permission"
         super().__init__(path, f"{self.damage}; {remedy}")
 
 
@@ -132,7 +132,7 @@ class DamagedStoreError(StoreError):
     """The store's DuckDB file is damaged or gone."""
 
     def __init__(self, path: str, problem: str, meanwhile: str = "") -> None:
-        remedy = "rebuild it from the archive with 'tracehouse rebuild'"
+        remedy = "rebuild it from the archive with 'tracehouse store rebuild'"
         super().__init__(path, f"{problem}; {remedy}{meanwhile and '; '}{meanwhile}")
         self.damage, self.meanwhile = problem, meanwhile
 
@@ -158,7 +158,8 @@ class HopelessCheckpointError(StoreError):
             file,
             f"DuckDB {version} cannot write this file: checkpoints failed before and after a "
             f"rebuild, the last one without the compression that may fail ({cause}); all dumps "
-            "are in the archive: install another version of DuckDB, and run 'tracehouse rebuild'",
+            "are in the archive: install another version of DuckDB, and run "
+            "'tracehouse store rebuild'",
         )
 
 
@@ -176,8 +177,8 @@ class UnloadableDumpsError(ArchiveError):
         super().__init__(
             path,
             f"{len(lost):,} dumps of the archive cannot be loaded, so nothing was replaced: "
-            f"{shown}{rest}; mend the cause and run the command again, or run 'tracehouse rebuild "
-            "--force', which leaves them out (the archive keeps them)",
+            f"{shown}{rest}; mend the cause and run the command again, or run "
+            "'tracehouse store rebuild --force', which leaves them out (the archive keeps them)",
         )
 
 

@@ -14,7 +14,7 @@ from tracehouse.cli.upkeep.triage import Accept
 
 _Groups = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[GROUP]...", help="Ids of groups, as reports show them."),
+    typer.Argument(metavar="GROUP", help="Ids of groups, as reports show them."),
 ]
 _Model = Annotated[
     list[str] | None,

@@ -67,7 +67,7 @@ _MORE = (
 def trace(
     dumps: Annotated[
         list[str],
-        typer.Argument(metavar="DUMP...", help="ETDump files, or dump_ids of dumps in the store."),
+        typer.Argument(metavar="DUMP", help="ETDump files, or dump_ids of dumps in the store."),
     ],
     run: Annotated[list[str] | None, typer.Option(metavar="N|median", help=_RUN)] = None,
     *,

@@ -83,9 +83,9 @@ def ingest(
     only *.etrecord in the folder, is the ETRecord of its program. If these files come later, ingest
     the dump again.
 
-    The store's inbox is loaded first, see 'tracehouse drain'. If a service has the store open, the
-    dumps are handed over to the service, which indexes them within seconds; with --snapshot, they
-    are in a snapshot when the command ends.
+    The store's inbox is loaded first, see 'tracehouse store drain'. If a service has the store
+    open, the dumps are handed over to the service, which indexes them within seconds; with
+    --snapshot, they are in a snapshot when the command ends.
 
     Raises:
         BadParameter: An option for local stores is used with a service.

@@ -1,4 +1,4 @@
-"""`tracehouse inspect`: one dump as ExecuTorch's Inspector shows it, without a store."""
+"""`tracehouse inspect`: one dump, as ExecuTorch's own tools show it, without a store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tracehouse.cli.options import TextOption, add_options
 from tracehouse.cli.output.event_report import arrange_events, write_block_notes
 from tracehouse.cli.output.options import OutputOptions
 from tracehouse.cli.output.render import Format, write_document
-from tracehouse.cli.output.streams import write_note
+from tracehouse.cli.output.streams import write_lines, write_note
 from tracehouse.queries.event_blocks.time_scales import TimeScale
 
 if TYPE_CHECKING:
@@ -57,7 +57,10 @@ _MORE = (
 
 def inspect(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="An ETDump, a zip with one, or ZIP!MEMBER.")
+        str,
+        typer.Argument(
+            metavar="FILE", help="An ETDump, a zip with one, ZIP!MEMBER, or a profiler blob."
+        ),
     ],
     source_time_scale: Annotated[
         TimeScale, typer.Option(case_sensitive=False, help="Unit of the dump's clock ticks.")
@@ -84,8 +87,12 @@ def inspect(
 
     JSON has everything about each event, including every sample; the other formats have the
     Inspector's table, one row per event.
+
+    A blob of ExecuTorch's older profiler is shown as its parser shows it: profile, framework tax
+    and memory, in ms or cycles. Only the time scales apply to it.
     """
     from tracehouse.ingest.producers import read_user_rules, use_user_rules
+    from tracehouse.ingest.profiler_blob.blocks import is_profiler_blob
     from tracehouse.ingest.sources.paths import read_dump_bytes, read_source
     from tracehouse.queries.event_blocks.build import build_event_blocks, decode_tables
     from tracehouse.queries.event_blocks.coarse_clock import coarse_clock_note
@@ -97,10 +104,14 @@ def inspect(
         delegate_times = parse_delegate_clocks(more["delegate_clock"] or "")
         metrics = _parse_metrics(more["compare_results"])
     dump = dump_source(file)
+    data = read_dump_bytes(dump)
+    if is_profiler_blob(data):
+        _write_profile(data, source_time_scale, dump.name, options)
+        return
     correlation = _read_correlation(dump, more, bundled_input)
     use_user_rules(read_user_rules)
     debug_buffer = find_companions(dump, debug_buffer=more["debug_buffer"]).debug_buffer
-    tables = decode_tables(read_dump_bytes(dump), dump.name)
+    tables = decode_tables(data, dump.name)
     blocks = build_event_blocks(
         tables,
         correlation=correlation,
@@ -137,6 +148,42 @@ def inspect(
 
 
 add_options(inspect, _MORE)
+
+
+def _write_profile(data: bytes | memoryview, scale: str, name: str, options: OutputOptions) -> None:
+    """Print a profiler blob: profile, framework tax and memory.
+
+    CSV, TSV, Arrow and Parquet have only the profile, one row per event and iteration.
+
+    Raises:
+        BadParameter: The parser has no such unit.
+    """
+    from tracehouse.queries.profiler_blob.blocks import build_profiler_blocks
+    from tracehouse.queries.profiler_blob.json_form import profiler_blob_json
+    from tracehouse.queries.profiler_blob.tables import sample_table, titled_tables
+    from tracehouse.queries.profiler_blob.time_scales import ProfilerTimeScale
+
+    try:
+        time_scale = ProfilerTimeScale(scale)
+    except ValueError as error:
+        problem = f"'{scale}', wanted {', '.join(ProfilerTimeScale)} for a profiler blob"
+        raise typer.BadParameter(problem, param_hint="'--source-time-scale'") from error
+    blocks = build_profiler_blocks(data, time_scale, name=name)
+    if options.format is Format.JSON:
+        write_document(profiler_blob_json(blocks))
+    elif options.format is Format.TABLE:
+        for title, table in titled_tables(blocks, time_scale):
+            write_lines([title])
+            options.write(table)
+            write_lines([""])
+    else:
+        options.write(sample_table(blocks, time_scale))
+    wrong_count = sum(block.wrong_count for block in blocks)
+    if wrong_count:
+        write_note(
+            f"note: impossible durations: {wrong_count:,}; shown as logged (end minus "
+            "start) and counted in the framework tax"
+        )
 
 
 def _read_correlation(

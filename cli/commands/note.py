@@ -11,7 +11,7 @@ from tracehouse.cli.options import StoreOptions, parse_fields
 from tracehouse.cli.upkeep.running import run_task
 from tracehouse.cli.upkeep.triage import Note
 
-_Text = Annotated[str, typer.Argument(metavar="[TEXT]", help="The note, such as 'driver update'.")]
+_Text = Annotated[str, typer.Argument(metavar="TEXT", help="The note, such as 'driver update'.")]
 _On = Annotated[
     list[str] | None,
     typer.Option(

@@ -11,9 +11,14 @@ from tracehouse.cli.errors import as_usage_errors
 from tracehouse.cli.exit_codes import fail
 from tracehouse.cli.gap_sides import read_sides
 from tracehouse.cli.options import DEFAULT_STORE, Store, TextOption, add_options
-from tracehouse.cli.output.gap_report import arrange_gaps, write_if_incomparable, write_run_notes
+from tracehouse.cli.output.gap_report import (
+    arrange_gaps,
+    describe_gaps,
+    write_if_incomparable,
+    write_run_notes,
+)
 from tracehouse.cli.output.options import OutputOptions
-from tracehouse.cli.output.render import Format
+from tracehouse.cli.output.streams import write_lines, write_note
 
 _MORE = (
     TextOption(
@@ -93,10 +98,19 @@ def numeric_gap(
         *runs, metric or COMPARATORS, is_every_run=is_every_run, tolerance_db=tolerance
     )
     shown = first_divergence(table) if is_first else table
-    options.write(arrange_gaps(shown) if options.format is Format.TABLE else shown)
+    if not options.format.is_for_people:
+        options.write(shown)
+    elif shown.num_rows:
+        options.write(arrange_gaps(shown))
     write_run_notes(runs)
     if write_if_incomparable(table):
         fail()
+    if options.format.is_for_people:
+        summary = describe_gaps(table, tolerance)
+        if shown.num_rows:
+            write_note(f"note: {summary}")
+        else:  # nothing diverges
+            write_lines([summary])
 
 
 add_options(numeric_gap, _MORE)

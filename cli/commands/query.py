@@ -9,7 +9,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from tracehouse.cli.completions import complete_names
 from tracehouse.cli.errors import as_usage_errors
+from tracehouse.cli.help import arrange_help, column_help, query_example, write_groups
+from tracehouse.cli.listing import QUESTIONS
 from tracehouse.cli.options import (
     Config,
     LakeUri,
@@ -18,7 +21,6 @@ from tracehouse.cli.options import (
     parameter_option,
     with_options,
 )
-from tracehouse.cli.output.query_help import column_help, query_example
 from tracehouse.cli.output.render import Format
 from tracehouse.cli.plots import ON_TERMINAL, Plot, check_plot, plain_plots, write_answer
 from tracehouse.cli.stores import open_to_query, open_to_read, service_instead_of_store
@@ -27,14 +29,29 @@ from tracehouse.warehouse.catalogue.parameters import bind_parameters
 from tracehouse.warehouse.catalogue.queries import Query, find_query, list_queries
 
 if TYPE_CHECKING:
-    from typer._click import Command, Context
+    from typer._click import Command, Context, HelpFormatter
 
 
-class _Catalogue(TyperGroup):
-    """The canned queries as commands, each made on first use."""
+class QueryGroup(TyperGroup):
+    """The canned queries as commands, listed by question."""
 
-    def list_commands(self, ctx: object) -> list[str]:
+    def list_commands(self, ctx: Context) -> list[str]:
+        """The names of all queries."""
         return list(list_queries())
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Write the queries by question."""
+        write_groups(
+            formatter,
+            (
+                (title, [(name, find_query(name).header.purpose) for name in names])
+                for title, names in QUESTIONS.items()
+            ),
+        )
+
+
+class _Catalogue(QueryGroup):
+    """The canned queries of a store, each made on first use."""
 
     def get_command(self, ctx: object, cmd_name: str) -> Command:
         query = find_query(cmd_name.replace("-", "_"))
@@ -76,12 +93,14 @@ def query_command(query: Query, run: Callable[..., None]) -> Command:
         header.name,
         help=f"{header.purpose}\n\n{header.description}",
         short_help=header.purpose,
-        epilog=f"{column_help(header.columns)}\n\n{query_example(header)}",
+        epilog=column_help(header.columns),
         # Unknown options reach the function, which reports all errors of parameters alike.
         cls=_CannedQuery,
         context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
     )(with_options(run))
-    return get_command(single)
+    command = get_command(single)
+    complete_names(command)
+    return arrange_help(command, [query_example(header)])
 
 
 def _function(query: Query) -> Callable[..., None]:
@@ -103,7 +122,7 @@ def _function(query: Query) -> Callable[..., None]:
             open_to_query(options.store, wait=options.wait, lake=lake) as warehouse,
             warehouse.stream_query(name, given) as rows,
         ):
-            if options.format is not Format.TABLE:
+            if not options.format.is_for_people:
                 options.write(rows)
                 return
             table = rows.read_all()

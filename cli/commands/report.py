@@ -30,9 +30,6 @@ _DOING = "making the report"
 _Base = Annotated[
     str | None, typer.Option("--base", metavar="BUILD", help="Compare --head with this build.")
 ]
-_Nightly = Annotated[
-    bool, typer.Option("--nightly", help="Compare with the builds before, night by night.")
-]
 _Form = Annotated[
     Form | None,
     typer.Option("--format", help="Report format; by default chosen by the suffix of --output."),
@@ -50,15 +47,13 @@ class _Builds(NamedTuple):
     head: str | None
     branch: str | None
 
-    def check(self, *, is_nightly: bool) -> None:
+    def check(self) -> None:
         """Check that the builds name one report.
 
         Raises:
-            BadParameter: The builds name none, or several.
+            BadParameter: The builds name several.
         """
-        if is_nightly == (self.base is not None):
-            problem, option = "wanted either --nightly or --base BUILD", "--nightly"
-        elif self.base is not None and self.head is None:
+        if self.base is not None and self.head is None:
             problem, option = "wanted the build to compare with --base", "--head"
         elif self.branch is not None and self.head is not None:
             problem, option = "wanted either --head or --branch", "--branch"
@@ -79,23 +74,25 @@ def report(
     lake: LakeUri = None,
     wait: Wait = 0.0,
     *,
-    is_nightly: _Nightly = False,
     is_failing: FailOnRegression = False,
 ) -> None:
-    """Report changes up to a build (--nightly), or between two builds (--base and --head).
+    """Report what changed up to the newest build, or between two builds (--base and --head).
+
+    Without --base, the newest build, or --head, is judged against the builds before it, night by
+    night. With --base and --head, the report has the answer of 'tracehouse compare'.
 
     A terminal shows the verdict, the alerts and the next command. Pipes get Markdown, and files the
     form that their suffix names.
 
     Raises:
-        BadParameter: Neither or both kinds of report are requested.
+        BadParameter: The builds that are named make no report.
         Exit: With status 3, 4 or 5, if --fail-on-regression is given; see `STATUS_OF_VERDICT`.
     """
     from tracehouse.warehouse.catalogue.parameters import bind_parameters
     from tracehouse.warehouse.catalogue.queries import find_query
 
     builds = _Builds(base, head, branch)
-    builds.check(is_nightly=is_nightly)
+    builds.check()
     if base is not None:
         with as_usage_errors():
             bind_parameters(find_query("comparison"), {"base": base, "head": head})

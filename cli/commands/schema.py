@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def schema(
     table: Annotated[
-        str | None, typer.Argument(metavar="[TABLE]", help="Only this table or view.")
+        str | None, typer.Argument(metavar="TABLE", help="Only this table or view.")
     ] = None,
     *,
     options: StoreOptions,

@@ -8,15 +8,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from tracehouse.cli.commands.query import parse_parameters, query_command
+from tracehouse.cli.commands.query import QueryGroup, parse_parameters, query_command
 from tracehouse.cli.exit_codes import STATUS_OF_VERDICT, FailOnRegression, fail
 from tracehouse.cli.options import Branch, Config, Head, Master, add_options, parameter_option
 from tracehouse.cli.output.options import OutputOptions
 from tracehouse.cli.output.streams import write_text
 from tracehouse.queries.report.forms import Form
-from tracehouse.warehouse.catalogue.queries import Query, find_query, list_queries
+from tracehouse.warehouse.catalogue.queries import Query, find_query
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,11 +29,8 @@ _QueriedLake = Annotated[
 _Form = Annotated[Form, typer.Option("--format", help="Report format.")]
 
 
-class _SparkCatalogue(TyperGroup):
-    """The canned queries as commands."""
-
-    def list_commands(self, ctx: object) -> list[str]:
-        return list(list_queries())
+class _SparkCatalogue(QueryGroup):
+    """The canned queries of a lake."""
 
     def get_command(self, ctx: object, cmd_name: str) -> Command:
         query = find_query(cmd_name.replace("-", "_"))
@@ -108,7 +104,7 @@ def report(
     config: Config = None,
     is_failing: FailOnRegression = False,
 ) -> None:
-    """Report changes up to a build in a lake, as 'tracehouse report --nightly' does.
+    """Report changes up to a build in a lake, as 'tracehouse report' does.
 
     Verdicts are computed on the machines of Spark, for fleets that are too large for one machine.
     """

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperCommand
 
+from tracehouse.cli.errors import UsageError
 from tracehouse.cli.options import LakeUri, StoreOptions
 from tracehouse.cli.output.render import Format
 from tracehouse.cli.output.streams import write_lines
@@ -20,6 +21,11 @@ from tracehouse.warehouse.errors import StatementError
 if TYPE_CHECKING:
     from typer._click import Context
 
+_WANTED = (
+    "wanted a SELECT, or - to read one from standard input, such as: tracehouse sql "
+    '"SELECT device, build, count(*) AS dumps FROM named_dumps GROUP BY ALL"; '
+    "'tracehouse schema' lists the tables, docs/sql-recipes.md has more examples"
+)
 _PLAN = ["explain_key", "explain_value"]  # columns of EXPLAIN, whose value is a drawing
 _COMMENT = re.compile(r"--[\w-]*\s")  # no option has white space in its name
 
@@ -36,11 +42,11 @@ class Command(TyperCommand):
 
 def sql(
     statement: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="SELECT", help="One SELECT statement, or - to read it from standard input."
         ),
-    ],
+    ] = None,
     *,
     param: Annotated[
         list[str] | None,
@@ -63,14 +69,19 @@ def sql(
     """Run one SELECT or EXPLAIN over the tables that 'tracehouse schema' lists.
 
     Statements cannot change anything, and read local files only with --allow-files.
+
+    Raises:
+        UsageError: There is no statement.
     """
+    if statement is None:
+        raise UsageError(_WANTED)
     params = _parse_params(param or [])
     with open_to_query(options.store, wait=options.wait, lake=lake) as warehouse:
         table = warehouse.sql(_read(statement), params, allow_files=allow_files)
     if options.format is Format.TABLE and table.column_names == _PLAN:
         write_lines(line for plan in table[_PLAN[1]].to_pylist() for line in plan.splitlines())
     else:
-        options.write(table)
+        options.write(table, has_all=True)
 
 
 def _read(statement: str) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from tracehouse.cli.exit_codes import fail
 from tracehouse.cli.options import DEFAULT_STORE, Store
 from tracehouse.cli.output.options import OutputOptions
-from tracehouse.cli.output.render import Format
 from tracehouse.cli.output.status_report import status_rows, status_table
 from tracehouse.cli.output.streams import write_note
 from tracehouse.cli.remote.choice import ServiceChoice, chosen_service
@@ -32,14 +31,16 @@ def status(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
         from tracehouse.warehouse.opening.status import read_status
 
         table = status_table(read_status(store))
-    options.write(status_rows(table) if options.format is Format.TABLE else table)
+    options.write(status_rows(table) if options.format.is_for_people else table)
     (row,) = table.to_pylist()  # a service of an older release leaves columns out
     if row.get("is_uncompacted"):
         write_note(f"note: {UNCOMPACTED}")
     if row.get("damaged_dumps"):
-        write_note("note: some dumps have wrong rows; 'tracehouse verify' names the remedy")
+        write_note("note: some dumps have wrong rows; 'tracehouse store verify' names the remedy")
     if row.get("drill_differences"):
-        write_note("note: the last rebuild drill found wrong rows; run 'tracehouse verify --drill'")
+        write_note(
+            "note: the last rebuild drill found wrong rows; run 'tracehouse store verify --drill'"
+        )
     if row["problem"]:
         place = service.url if service else store
         write_note(f"error: {place}: {row['problem']}")

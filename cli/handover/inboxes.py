@@ -25,7 +25,7 @@ _BATCH_SECONDS = 2.0
 _SNAPSHOT_SECONDS = 60.0
 _MOST_BYTES = 1 << 30  # waiting in the inbox
 _PAUSE_SECONDS = 0.5
-_LEFT = "dumps are left in its inbox for 'tracehouse drain'"
+_LEFT = "dumps are left in its inbox for 'tracehouse store drain'"
 
 
 @contextmanager

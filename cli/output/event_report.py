@@ -20,7 +20,7 @@ def arrange_events(table: pa.Table, output: Format) -> pa.Table:
         from tracehouse.queries.event_blocks.table import pandas_cells
 
         return pandas_cells(table)
-    if output is Format.TABLE:
+    if output.is_for_people:
         for name, shown in (("op_types", _shown_op_types), ("start_time", _first_and_last)):
             table = _replace_column(table, name, shown)
     return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from tracehouse.cli.output.streams import write_note
@@ -25,6 +26,20 @@ def arrange_gaps(table: pa.Table) -> pa.Table:
     if table["divergence"].null_count < table.num_rows:
         metrics += names[names.index("divergence") :]
     return table.select([*varying, place, "base_event", "head_event", "shape", *metrics])
+
+
+def describe_gaps(table: pa.Table, tolerance_db: float) -> str:
+    """How many values were compared and how many of them agree, in a sentence."""
+    from tracehouse.queries.numeric_gap.comparators import DIFFERENT, NOT_COMPARED
+
+    verdicts = table["verdict"].to_pylist()
+    count = len(verdicts) - verdicts.count(NOT_COMPARED)
+    beyond = verdicts.count(DIFFERENT)
+    ratios = table["snr"].to_pylist() if "snr" in table.column_names else []
+    known = [ratio for ratio in ratios if ratio is not None and isfinite(ratio)]
+    worst = f" (worst {min(known):.1f} dB)" if known else ""
+    said = f"{beyond:,} beyond" if beyond else "all within"
+    return f"compared {count:,} of {len(verdicts):,} values: {said} {tolerance_db:g} dB{worst}"
 
 
 def write_run_notes(runs: Sequence[Sequence[LoggedRun]]) -> None:

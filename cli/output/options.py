@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
+from tracehouse.cli.help import OUTPUT
 from tracehouse.cli.output.output_file import standard_output_to
 from tracehouse.cli.output.render import Format, write_table
 from tracehouse.cli.output.streams import write_note
@@ -20,13 +21,17 @@ if TYPE_CHECKING:
 
     from tracehouse.queries.formats import Rows
 
-_ENDINGS = "a name that ends in " + ", ".join(
-    f".{format_}" for format_ in Format if format_ is not Format.TABLE
-)
+_ENDINGS = {
+    **{f".{format_}": format_ for format_ in Format if format_ not in (Format.TABLE, "markdown")},
+    ".md": Format.MARKDOWN,
+}
 RowFormat = Annotated[
     Format,
     typer.Option(
-        "--format", metavar="|".join(Format), help="Output format; only table rounds numbers."
+        "--format",
+        metavar="|".join(Format),
+        help="Output format; only those for people round numbers.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 CsvSafe = Annotated[
@@ -35,6 +40,7 @@ CsvSafe = Annotated[
         "--csv-safe",
         help="In CSV and TSV, put ' before texts that start with = + - @, a tab or a line break, "
         "so that a spreadsheet does not run them as formulas.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 OutputFile = Annotated[
@@ -42,8 +48,9 @@ OutputFile = Annotated[
     typer.Option(
         "--output",
         metavar="FILE",
-        help="Write to FILE, which is replaced once the output is complete; its suffix selects the "
+        help="Write to FILE, which is replaced once the output is complete; its ending selects the "
         "format.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 
@@ -56,9 +63,9 @@ class OutputOptions:
     is_csv_safe: CsvSafe = False
     output_file: OutputFile = None
 
-    def write(self, table: Rows) -> None:
+    def write(self, table: Rows, *, has_all: bool = False) -> None:
         """Print rows; see `write_table`."""
-        write_table(table, self.format, is_csv_safe=self.is_csv_safe)
+        write_table(table, self.format, is_csv_safe=self.is_csv_safe, has_all=has_all)
 
     def write_rows(
         self, rows: Iterable[Mapping[str, object]], schema: pa.Schema | None = None
@@ -72,17 +79,31 @@ class OutputOptions:
     def opened(self) -> Iterator[Self]:
         """Redirect standard output to the file, if any; yields these options with its format."""
         file, chosen = self.output_file, self.format
-        ending = "" if file is None else file.suffix.lower().removeprefix(".")
-        if chosen is Format.TABLE and ending in list(Format):
-            chosen = Format(ending)
+        if file is not None and chosen is Format.TABLE:
+            chosen = _format_of(file)
         check_format(chosen, is_to_file=file is not None)
         with standard_output_to(file):
             yield replace(self, format=chosen)
         if file is not None and chosen is Format.TABLE:
             write_note(
                 f"note: {file} is a table for people, with rounded numbers; for another format use "
-                f"--format or {_ENDINGS}"
+                f"--format or a name that ends in {', '.join(_ENDINGS)}"
             )
+
+
+def _format_of(file: Path) -> Format:
+    """The format that the ending of a file's name states; a name without one has a table.
+
+    Raises:
+        BadParameter: No format has that ending.
+    """
+    ending = file.suffix.lower()
+    if ending in ("", ".txt"):
+        return Format.TABLE
+    if ending not in _ENDINGS:
+        problem = f"{file}: wanted a name that ends in {', '.join(_ENDINGS)} or .txt"
+        raise typer.BadParameter(problem, param_hint="'--output'")
+    return _ENDINGS[ending]
 
 
 def check_format(value: Format, *, is_to_file: bool) -> None:

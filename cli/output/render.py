@@ -17,20 +17,23 @@ if TYPE_CHECKING:
 __all__ = ["Format", "write_document", "write_table", "write_table_note"]
 
 
-def write_table(table: Rows, format_: Format, *, is_csv_safe: bool = False) -> None:
+def write_table(
+    table: Rows, format_: Format, *, is_csv_safe: bool = False, has_all: bool = False
+) -> None:
     """Print rows in a format; `arrow` is an IPC stream, `json` a list of one object per row.
 
     The rows of a reader are printed while they are computed; only for people must they be a table.
 
-    Numbers are exact in every format but `table`, which also cuts long texts. Control characters
-    are escaped on a terminal, and `is_csv_safe` puts ' before texts that a spreadsheet would run.
+    Numbers are exact in every format but those for people, which also cut long texts and, unless
+    `has_all`, leave out columns without a value. Control characters are escaped on a terminal, and
+    `is_csv_safe` puts ' before texts that a spreadsheet would run.
     A table that the format cannot hold raises FormatError, an output that cannot be written
     OutputError. The table's notes go to standard error.
     """
     with output_errors():
         match format_:
-            case Format.TABLE:
-                _write_text(table)
+            case Format.TABLE | Format.MARKDOWN | Format.HTML:
+                _write_text(table, format_, has_all=has_all)
             case Format.JSON:
                 formats.write_json(table, sys.stdout)
             case Format.CSV | Format.TSV:
@@ -61,12 +64,14 @@ def write_document(document: object) -> None:
         sys.stdout.flush()
 
 
-def _write_text(table: pa.Table) -> None:
-    if sys.stdout.isatty():
+def _write_text(table: pa.Table, format_: Format, *, has_all: bool) -> None:
+    from tracehouse.cli.output.text import arrange_columns, html_lines, markdown_lines, text_lines
+
+    arranged = arrange_columns(table, has_all=has_all)
+    if format_ is Format.TABLE and sys.stdout.isatty():
         from tracehouse.cli.output.terminal import print_table
 
-        print_table(table)
-    else:
-        from tracehouse.cli.output.text import text_lines
-
-        sys.stdout.writelines(f"{line}\n" for line in text_lines(table))
+        print_table(arranged)
+        return
+    lines_of = {Format.MARKDOWN: markdown_lines, Format.HTML: html_lines}.get(format_, text_lines)
+    sys.stdout.writelines(f"{line}\n" for line in lines_of(arranged))

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tracehouse.cli.output.text import is_number, shown, text_columns
+from tracehouse.cli.output.text import headings, is_number, text_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,7 +63,7 @@ def print_table(table: pa.Table, *, console: Console | None = None) -> None:
 
     If the table is too wide, columns with a single value are printed above it, then texts and
     column names are folded between words. Columns that still do not fit follow below, in parts
-    that repeat the first column.
+    that begin with the text that tells most rows apart.
     """
     console = console or Console(highlight=False)
     if not table.num_rows:
@@ -89,14 +89,20 @@ def print_table(table: pa.Table, *, console: Console | None = None) -> None:
 
 
 def _parts(columns: list[_Column], width: int) -> list[list[_Column]]:
-    """The columns in parts that fit the width, if single columns do."""
+    """The columns in parts that fit the width, if single columns do.
+
+    Each part after the first begins with the text that tells most rows apart.
+    """
+    texts = [column for column in columns if not column.is_number]
+    key = max(texts or columns[:1], key=lambda column: len(set(column.cells)))
     parts = [[columns[0]]]
     for column in columns[1:]:
         if _total(other.least_width(width) for other in (*parts[-1], column)) <= width:
             parts[-1].append(column)
         else:
-            is_narrow = _total((columns[0].least_width(width), column.least_width(width))) <= width
-            parts.append([columns[0], column] if is_narrow else [column])
+            is_narrow = _total((key.least_width(width), column.least_width(width))) <= width
+            is_key_left = column is not key and any(key in part for part in parts)
+            parts.append([key, column] if is_narrow and is_key_left else [column])
     return parts
 
 
@@ -146,8 +152,10 @@ def _columns(table: pa.Table) -> list[_Column]:
         for column, more in zip(cells, page, strict=True):
             column += more
     return [
-        _Column(shown(field.name), is_number(field.type), column)
-        for field, column in zip(table.schema, cells, strict=True)
+        _Column(name, is_number(field.type), column)
+        for name, field, column in zip(
+            headings(table.column_names), table.schema, cells, strict=True
+        )
     ]
 
 

@@ -1,4 +1,4 @@
-"""The rebuild drill of `tracehouse verify --drill` and of a service, which runs it each night."""
+"""The rebuild drill of `tracehouse store verify --drill`, which a service runs each night."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ class Forget:
 
         chosen, notes = self._choose(store), list[str]()
         if not chosen:
-            notes.append("completed an interrupted 'tracehouse forget'; no such dump is left")
+            notes.append("completed an interrupted 'tracehouse store forget'; no such dump is left")
         if self.yes:
             if chosen:
                 forget_dumps(store.warehouse.writing, store.path, chosen, user=store.user)

@@ -43,7 +43,7 @@ def digest_table(tables: Iterable[str]) -> pa.Schema:
         for name in tables
     )
     return table(
-        "One row per dump: digests of its rows as they were written, for 'tracehouse verify'.",
+        "One row per dump: digests of its rows as written, for 'tracehouse store verify'.",
         DUMP_ID,
         *digests,
         field(

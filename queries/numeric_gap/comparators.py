@@ -22,7 +22,8 @@ from tracehouse.queries.errors import WrongTypeError, WrongValueError
 Array = NDArray[Any]
 Comparator = Callable[[Array, Array], float]
 
-NOT_COMPARED = "not_compared"  # a verdict
+# Verdicts.
+NOT_COMPARED, WITHIN, DIFFERENT = "not_compared", "within_tolerance", "different"
 
 
 @np.errstate(all="ignore")
@@ -95,7 +96,7 @@ class Comparison(NamedTuple):
     """The result of comparing a value with its reference.
 
     Attributes:
-        verdict: equal (a NaN equals a NaN), different or not_compared.
+        verdict: equal (a NaN equals a NaN), within_tolerance, different or not_compared.
         reason: Why the value was not compared; None if it was.
         metrics: One per comparator; all None if it was not compared.
     """
@@ -121,7 +122,7 @@ def compare(
         return not_compared(f"shapes differ: {list(a.shape)} and {list(b.shape)}", comparators)
     is_equal = np.array_equal(a, b, equal_nan=True)
     metrics: list[float | None] = [as_float(comparator(a, b)) for comparator in comparators]
-    return Comparison("equal" if is_equal else "different", None, metrics)
+    return Comparison("equal" if is_equal else DIFFERENT, None, metrics)
 
 
 def as_float(result: Any) -> float:

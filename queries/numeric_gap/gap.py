@@ -15,6 +15,8 @@ import pyarrow as pa
 
 from tracehouse.queries.numeric_gap.comparators import (
     COMPARATORS,
+    DIFFERENT,
+    WITHIN,
     Comparator,
     Comparison,
     compare,
@@ -196,4 +198,7 @@ def _compared(
         reason = f"kinds of elements differ: {base.dtype} and {head.dtype}"
         return not_compared(reason, metrics), None
     comparison = compare(base, head, metrics, ("base", "head"))
-    return comparison, is_within(base, head, tolerance_db)
+    agrees = is_within(base, head, tolerance_db)
+    if agrees and comparison.verdict == DIFFERENT:
+        comparison = comparison._replace(verdict=WITHIN)
+    return comparison, agrees

@@ -16,7 +16,12 @@ def column(name: str, type_: pa.DataType, doc: str, *, nullable: bool = True) ->
 
 
 _VERDICT = [
-    column("verdict", pa.string(), "equal, different or not_compared.", nullable=False),
+    column(
+        "verdict",
+        pa.string(),
+        "equal, within_tolerance, different or not_compared.",
+        nullable=False,
+    ),
     column("reason", pa.string(), "Why the value was not compared; null if it was."),
 ]
 

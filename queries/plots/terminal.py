@@ -37,7 +37,7 @@ def with_histograms(table: pa.Table) -> pa.Table:
     """
     columns = [table[name].to_pylist() for name in _PERCENTILES]
     drawn = [histogram(_SHARES, values) for values in zip(*columns, strict=True)]
-    return table.append_column("from min_ns to max_ns", _texts(drawn))
+    return table.append_column("from min to max", _texts(drawn))
 
 
 def series_columns(table: pa.Table) -> list[str]:

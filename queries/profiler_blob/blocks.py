@@ -12,9 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tracehouse.ingest.errors import SourceError
-from tracehouse.ingest.file_magic import describe_bytes
-from tracehouse.ingest.sources.paths import Source, read_dump_bytes
 from tracehouse.queries.profiler_blob.iterations import Iteration, group_iterations
 from tracehouse.queries.profiler_blob.time_scales import ProfilerTimeScale, Time
 
@@ -86,25 +83,14 @@ class ProfilerBlock:
     wrong_count: int
 
 
-def read_profiler_blocks(source: Source, time_scale: ProfilerTimeScale) -> list[ProfilerBlock]:
-    """The blocks of a blob on disk, by name, in order of first appearance.
-
-    A malformed blob raises DumpError, and iterations of a block that differ in their events or
-    allocations raise QueryError.
-
-    Raises:
-        SourceError: The file cannot be read, or is of another kind.
-    """
-    data = read_dump_bytes(source)
-    if found := describe_bytes(data):
-        raise SourceError(source.name, f"not a profiler blob, but {found}")
-    return build_profiler_blocks(data, time_scale, name=source.name)
-
-
 def build_profiler_blocks(
     data: bytes | memoryview, time_scale: ProfilerTimeScale, *, name: str = "blob"
 ) -> list[ProfilerBlock]:
-    """The result of `read_profiler_blocks` for a blob that is called `name` in errors."""
+    """The blocks of a blob, which errors call `name`, by name, in order of first appearance.
+
+    A malformed blob raises DumpError, and iterations of a block that differ in their events or
+    allocations raise QueryError.
+    """
     groups = group_iterations(data, name)
     return [_block(name, iterations, time_scale) for name, iterations in groups.items()]
 

@@ -1,4 +1,4 @@
-"""Blocks of a profiler blob -> the JSON of `tracehouse inspect-prof`. Pure."""
+"""Blocks of a profiler blob -> the JSON of `tracehouse inspect`. Pure."""
 
 from __future__ import annotations
 

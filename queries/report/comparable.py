@@ -64,7 +64,7 @@ def note_clocks(rows: Iterable[Row], *, base: str) -> list[str]:
                 times = f"{factor:,.0f}" if factor > 1 else f"1/{1 / factor:,.0f}"
                 notes.append(
                     f"{name_text(device)}: times are {times} times those of {name_text(base)}: is "
-                    "the clock stated rightly for both? 'tracehouse amend' corrects stored dumps"
+                    "the clock stated rightly for both? 'tracehouse store amend' corrects dumps"
                 )
     return notes
 

@@ -80,11 +80,11 @@ def _describe_clock(row: Row, head: str) -> str:
     if row["is_possible"]:
         return (
             f"{what}, and the clocks of its other devices at {row['usual_day']}: if it is wrong, "
-            "set it, and correct the dumps with 'tracehouse amend'"
+            "set it, and correct the dumps with 'tracehouse store amend'"
         )
     return (
         f"{what}, which cannot be and does not count in the order of builds: set it, and correct "
-        "the dumps with 'tracehouse amend'"
+        "the dumps with 'tracehouse store amend'"
     )
 
 

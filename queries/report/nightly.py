@@ -68,7 +68,6 @@ def nightly_report(
     missing = add_expected(store, found.missing, settings, night.head)
     coverage = _coverage(night, missing)
     budgets, unfit = judge_budgets(night, exact.history)
-    quality = facts.quality.model_copy(update={"warnings": [*unfit, *facts.quality.warnings]})
     verdict = find_verdict(parts, sensitivity, missing, budgets)
     report = Report(
         kind="nightly",
@@ -82,6 +81,7 @@ def nightly_report(
         tally=tally_night(found.verdict_counts, groups, night.head),
         notes=[
             *list_broken(budgets),
+            *unfit,
             *list_notes(missing, facts.reference_drift, found.relative_devices),
         ],
         point_notes=[],
@@ -91,7 +91,7 @@ def nightly_report(
         budgets=budgets,
         coverage=coverage,
         sensitivity=sensitivity,
-        **facts._replace(quality=quality)._asdict(),
+        **facts._asdict(),
         verdict_counts=dict(sorted(counts.items())),
         rules={**night.rules._asdict(), "min_change": settings.nightly.min_change},
     )

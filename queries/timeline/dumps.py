@@ -60,7 +60,7 @@ def stored_dump(store: Warehouse, dump_id: int) -> TimedDump:
     if found["n_events"] and not tables["events"].num_rows:
         raise QueryError(
             f"dump {dump_id}: its events were dropped from the store; get its file from the "
-            f"archive: tracehouse archive get {found['sha256'][:12]}"
+            f"archive: tracehouse store archive get {found['sha256'][:12]}"
         )
     facts = {name: found[name] for name in _FACTS if found[name] is not None}
     names = [facts[name] for name in ("device", "model", "backend", "build") if name in facts]

@@ -1,7 +1,8 @@
 -- framework_tax: Time that the runtime spends around kernels and delegates.
 --
 -- The scope says what is taxed. total: Method::execute less its kernels
--- and delegate calls, per build on a device; run: the same for each run; operator:
+-- and delegate calls, per build on a device, or, grouped by backend, one row per
+-- backend with all of its builds and models; run: the same for each run; operator:
 -- OPERATOR_CALL less the kernels of the same instruction and chain; delegate:
 -- DELEGATE_CALL less the delegate's own operators of the same instruction. The kernels
 -- of an instruction add up, so the time of one that another calls counts twice; an
@@ -74,11 +75,34 @@ WITH taxed AS (
     FROM taxed_times
     WHERE CAST(:scope AS STRING) IN (scope, 'all')
 ),
+placed AS (
+    SELECT
+        *, CASE
+            WHEN CAST(:group_by AS STRING) = 'backend'
+            THEN min(place_id) OVER (PARTITION BY group_value)
+            ELSE place_id
+        END AS total_place_id,
+        CASE WHEN CAST(:group_by AS STRING) = 'backend' THEN NULL ELSE build END
+            AS total_build,
+        CASE WHEN CAST(:group_by AS STRING) = 'backend' THEN NULL ELSE model END
+            AS total_model
+    FROM grouped_dumps
+),
+placed_times AS (
+    SELECT
+        t.*, c.device, c.pool, c.backend, c.group_value,
+        CASE WHEN t.scope = 'total' THEN c.total_place_id ELSE c.place_id END
+            AS place_id,
+        CASE WHEN t.scope = 'total' THEN c.total_build ELSE c.build END AS build,
+        CASE WHEN t.scope = 'total' THEN c.total_model ELSE c.model END AS model
+    FROM taxed AS t
+    JOIN placed AS c ON c.dump_id = t.dump_id
+),
 -- A sum over a group is known only if every term is.
 sums AS (
     SELECT
-        t.scope, c.place_id, c.device, c.pool, c.build, c.model, c.backend,
-        c.group_value,
+        t.scope, t.place_id, t.device, t.pool, t.build, t.model, t.backend,
+        t.group_value,
         t.run_dump_id, t.run_index, t.event_name, t.instruction_id,
         CAST(sum(t.call_count) AS BIGINT) AS run_count,
         whole_sum(t.execute_ns) AS execute_ns,
@@ -87,11 +111,10 @@ sums AS (
         whole_sum(t.tax_ns) AS tax_ns,
         count(DISTINCT CASE WHEN t.execute_ns IS NULL THEN t.dump_id END)
             AS untimed_count
-    FROM taxed AS t
-    JOIN grouped_dumps AS c ON c.dump_id = t.dump_id
+    FROM placed_times AS t
     GROUP BY
-        t.scope, c.place_id, c.device, c.pool, c.build, c.model, c.backend,
-        c.group_value,
+        t.scope, t.place_id, t.device, t.pool, t.build, t.model, t.backend,
+        t.group_value,
         t.run_dump_id, t.run_index, t.event_name, t.instruction_id
 )
 SELECT

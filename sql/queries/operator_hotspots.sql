@@ -8,7 +8,8 @@
 -- control flow and events of unknown kind are left out too.
 --
 -- params:
---   top_n  INT(1..) = NULL  Only this many rows per build on a device, by self time.
+--   event
+--   top_n  INT(1..) = NULL  Only rows of at most this rank.
 --
 -- filters: grouped_dumps
 --
@@ -116,4 +117,5 @@ SELECT
     self_ns / of_ns AS self_share, untimed_count
 FROM ranked
 WHERE rank <= coalesce(CAST(:top_n AS INT), rank)
+    AND is_chosen(:event, event_name)
 ORDER BY place_id, rank

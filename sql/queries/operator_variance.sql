@@ -9,7 +9,8 @@
 -- such, shares are of cycles.
 --
 -- params:
---   top_n  INT(1..) = NULL  Only this many rows per build on a device, by tail.
+--   event
+--   top_n  INT(1..) = NULL  Only rows of at most this rank.
 --
 -- filters: grouped_dumps
 --
@@ -110,4 +111,5 @@ SELECT
     weight / nullif(whole_weight, 0e0) AS tail_share, untimed_count
 FROM ranked
 WHERE place <= coalesce(CAST(:top_n AS INT), place)
+    AND is_chosen(:event, event_name)
 ORDER BY place_id, rank

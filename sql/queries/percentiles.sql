@@ -7,7 +7,7 @@
 -- a short one.
 --
 -- params:
---   run
+--   run, event
 --   approx  BOOLEAN = false  Approximate percentiles, from histograms of dumps that
 --                            have them.
 --
@@ -40,6 +40,7 @@ WITH signatures AS (
         dense_rank() OVER (ORDER BY event_name, instruction_id, delegate_id, kind)
             AS key_id
     FROM named_event_signatures
+    WHERE is_chosen(:event, event_name)
 ),
 chosen_runs AS (
     SELECT

@@ -14,6 +14,7 @@
 -- manifest, at its top or in its device, unless they are given.
 --
 -- params:
+--   event
 --   peak_gflops  DOUBLE(0..) = NULL  Operations per nanosecond that the device can do.
 --   peak_gbps    DOUBLE(0..) = NULL  Bytes per nanosecond that its memory can move.
 --
@@ -114,6 +115,7 @@ FROM (
         bytes / nullif(peak_gbps, 0e0) AS memory_ns
     FROM operators
 ) AS o
+WHERE is_chosen(:event, event_name)
 ORDER BY
     device, build, model, backend NULLS LAST, method NULLS LAST, run,
     instruction_id NULLS LAST, event_name, delegate_id NULLS LAST, kind,

@@ -1,12 +1,13 @@
 -- token_latency: Speed of a language model in reading a prompt and writing tokens.
 --
 -- For models that execute once per token, in complete runs (with a Method::execute and
--- without a flagged event). The decoding runs of a dump are those of its most frequent
--- run signature, or of the later one of two that are equally frequent; runs of other
--- signatures are prompts. A manifest can name the decoding runs instead, in the tag
--- decode_method: by the name of the runs ('Execute #2', see named_run_signatures), or,
--- with an ETRecord, by the method. A turn is a prompt and the tokens after it. If all
--- runs are alike, as one method does both, the first run is the prompt. Times are those
+-- without a flagged event). Only dumps of models that generate count: those with two
+-- kinds of executions or more, and those whose manifest has the tag decode_method. The
+-- decoding runs of a dump are those of its most frequent run signature, or of the later
+-- one of two that are equally frequent; runs of other signatures are prompts. The tag
+-- names the decoding runs instead: by the name of the runs ('Execute #2', see
+-- named_run_signatures), or, with an ETRecord, by the method. A turn is a prompt and
+-- the tokens after it. If all runs are alike, the first run is the prompt. Times are those
 -- of Method::execute; time between runs, such as for sampling, counts in
 -- paced_tokens_per_second only. If a row has dumps in cycles of unknown rate, all its
 -- times are null: untimed_count is their number.
@@ -17,7 +18,7 @@
 --
 -- filters: grouped_dumps
 --
--- parts: decoded_tokens
+-- parts: token_dumps, decoded_tokens
 --
 -- portions: device
 --
@@ -46,6 +47,7 @@ WITH tokens AS (
     SELECT
         *, place - (place - 1) % coalesce(CAST(:step AS INT), place) AS position
     FROM decoded_tokens
+    WHERE dump_id IN (SELECT dump_id FROM token_dumps)
 ),
 turns AS (
     SELECT

@@ -66,16 +66,16 @@ def test_report_is_that_of_the_store(
     run: Run, store: Path, service: tuple[Path, str], tmp_path: Path
 ) -> None:
     for form in ("markdown", "json", "junit"):
-        args = ("report", "--nightly", "--format", form)
+        args = ("report", "--format", form)
         here, there = run(*args, "--store", store), run("--url", service[1], *args)
         assert (there.code, there.text) == (0, here.text)
     file = tmp_path / "report.md"
-    done = run("--url", service[1], "report", "--nightly", "--output", file)
+    done = run("--url", service[1], "report", "--output", file)
     assert (done.code, done.err.splitlines()[1]) == (0, f"report: {file}")
 
 
 def test_a_branch_is_that_of_the_store(run: Run, store: Path, service: tuple[Path, str]) -> None:
-    args = ("report", "--nightly", "--branch", "nowhere")
+    args = ("report", "--branch", "nowhere")
     here, there = run(*args, "--store", store), run("--url", service[1], *args)
     assert (here.code, there.code) == (1, 1)
     for outcome in (here, there):

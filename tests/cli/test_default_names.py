@@ -79,5 +79,5 @@ def test_packed_dump_is_the_dump_in_it(run: Run, own: Path, tmp_path: Path) -> N
     (row,) = ask(own, "SELECT sha256, byte_count FROM dumps")
     assert row["byte_count"] == len(traced_dump(1))
     kept = tmp_path / "kept.etdp"
-    assert run("archive", "get", row["sha256"], "--output", kept, "--store", own).code == 0
+    assert run("store", "archive", "get", row["sha256"], "--output", kept, "--store", own).code == 0
     assert kept.read_bytes() == traced_dump(1)

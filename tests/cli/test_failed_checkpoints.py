@@ -83,7 +83,7 @@ def test_other_commands_answer_a_log_that_cannot_be_merged(
         warehouse.ingest([dump], manifest={"device": "a", "build": "b", "model": "c"})
         killed = shutil.copytree(store, tmp_path / "killed")
     more = ("--raw-days", "0", "--yes") if command == "retention" else ()
-    done = run(command, "--store", killed, *more)
+    done = run("store", command, "--store", killed, *more)
     assert (done.code, REBUILT.format(killed) in done.err) == (0, True)
     assert sha256_of(dump.read_bytes()) in stored(killed)
 

@@ -89,7 +89,7 @@ def test_drain_fails_where_a_segment_cannot_be_written(
     with Inbox.open(store) as inbox:
         inbox.accept(tiny_incoming(1))
     fault = Fault(kind, "*/archive/*", count, error=error)
-    result = run_on_failing_disk(library, "drain", "--store", store, fault=fault)
+    result = run_on_failing_disk(library, "store", "drain", "--store", store, fault=fault)
     assert_fails_in_one_line(result, "Input/output error", "No space left on device")
     assert counts(store) == (1, 0)
     with Warehouse.open(store) as warehouse:

@@ -93,9 +93,11 @@ def test_one_device_has_one_name_on_every_road(
     for name in (spelt, other, f"{spelt[:3]}*"):
         rows = json.loads(run("query", "dumps", "--device", name, *store, "--format", "json").text)
         assert len(rows) == 4
-    shown = run("amend", "--where", f"device={other}", "--set", f"device.os={other}", *store)
+    shown = run(
+        "store", "amend", "--where", f"device={other}", "--set", f"device.os={other}", *store
+    )
     assert shown.code == 0
-    gone = json.loads(run("forget", "--device", spelt, *store, "--format", "json").text)
+    gone = json.loads(run("store", "forget", "--device", spelt, *store, "--format", "json").text)
     assert len(gone) == 4
 
 
@@ -136,7 +138,7 @@ def test_doubtful_times_are_noted_at_ingest_and_rows_of_data_quality(
     rows = json.loads(run("query", "data_quality", "--store", own, "--format", "json").text)
     counts = {row["problem"]: row["dump_count"] for row in rows}
     assert (counts["implausible time"], counts["time without zone"]) == (2, 2)
-    amended = ("amend", "--where", f"captured_at={times['naive']}", "--set")
+    amended = ("store", "amend", "--where", f"captured_at={times['naive']}", "--set")
     fixed = run(*amended, f"captured_at={times['naive']}Z", "--yes", "--store", own)
     assert fixed.code == 0, fixed.err
     rows = json.loads(run("query", "data_quality", "--store", own, "--format", "json").text)

@@ -96,10 +96,11 @@ def test_a_command_says_that_the_disk_is_full_and_works_when_there_is_room(
 ) -> None:
     dump = write(tmp_path / "new.etdp", tiny_dump(99))
     more = [dump, *NAMES] if command == "ingest" else []
+    words = [command] if command == "ingest" else ["store", command]
     twin = shutil.copytree(store, tmp_path / "twin")
-    code, _, byte_count = disk.run(ENOUGH, command, "--store", twin, *more)
+    code, _, byte_count = disk.run(ENOUGH, *words, "--store", twin, *more)
     assert (code, byte_count > 3 * 4096) == (0, True)
-    code, said, _ = disk.run(int(share * byte_count), command, "--store", store, *more)
+    code, said, _ = disk.run(int(share * byte_count), *words, "--store", store, *more)
     assert (code, said.count("\n")) == (1, 1), said
     assert said.startswith("error: ")
     assert "No space left on device" in said
@@ -107,7 +108,7 @@ def test_a_command_says_that_the_disk_is_full_and_works_when_there_is_room(
     with suppress(DamagedStoreError):  # if DuckDB tore a block that it writes in place
         assert counted(store) in {OLD_COUNT, OLD_COUNT + 1}
     assert read_failures(store).failure_count == 0  # this is no fault of DuckDB
-    code, said, _ = disk.run(ENOUGH + 1, command, "--store", store, *more)
+    code, said, _ = disk.run(ENOUGH + 1, *words, "--store", store, *more)
     assert (code, "error" in said) == (0, False), said
     assert contents(store) == contents(twin)
 
@@ -117,7 +118,7 @@ def test_a_service_goes_on_by_itself_when_there_is_room(
     store: Path, disk: FullDisk, tmp_path: Path, share: float
 ) -> None:
     twin = shutil.copytree(store, tmp_path / "twin")
-    _, _, byte_count = disk.run(ENOUGH, "snapshot", "--store", twin)
+    _, _, byte_count = disk.run(ENOUGH, "store", "snapshot", "--store", twin)
     sent, settings = [], {"batch_seconds": 0.1, "snapshot_seconds": 0.1}
     environment, log = disk.environment(int(share * byte_count)), tmp_path / "said"
     with (

@@ -56,8 +56,8 @@ def test_rows_of_other_commands_are_as_documented(run: Run, store: Path, tmp_pat
         assert columns(answer(run, command, "--store", store)) == documented(f"`{command}`")
     summary = answer(run, "ingest", DUMP, *NAMES, "--store", tmp_path / "store")
     assert columns(summary) == documented("`ingest`")
-    taken = answer(run, "snapshot", "--store", tmp_path / "store")
-    assert columns(taken) == documented("`snapshot`")
+    taken = answer(run, "store", "snapshot", "--store", tmp_path / "store")
+    assert columns(taken) == documented("`store snapshot`")
     sizes = ("--devices", "1", "--builds", "1", "--models", "1", "--dumps", "1")
     farm = answer(run, "simulate", tmp_path / "farm", *sizes, "--iterations", "1")
     assert columns(farm) == documented("`simulate`")
@@ -72,8 +72,8 @@ def test_blocks_of_inspect_are_as_documented(run: Run) -> None:
             assert set(event) - {"samples_per_run", "flagged"} == documented("event")
 
 
-def test_parts_of_inspect_prof_are_as_documented(run: Run, tmp_path: Path) -> None:
-    document = answer(run, "inspect-prof", write_strange_files(tmp_path).blob)
+def test_parts_of_a_profiler_blob_are_as_documented(run: Run, tmp_path: Path) -> None:
+    document = answer(run, "inspect", write_strange_files(tmp_path).blob)
     assert list(document) == ["profile", "memory", "framework_tax"]
     for events in document["profile"].values():
         assert columns(events) == documented("EVENT")

@@ -12,7 +12,7 @@ COMMANDS = [
     ("export", "lake", "LAKE", "--store", "STORE"),
     ("query", "dumps", "--lake", "LAKE"),
     ("sql", "SELECT 1", "--lake", "LAKE", "--store", "STORE"),
-    ("retention", "--raw-days", "0", "--lake", "LAKE", "--store", "STORE"),
+    ("store", "retention", "--raw-days", "0", "--lake", "LAKE", "--store", "STORE"),
     ("lake", "verify", "LAKE"),
     ("lake", "compact", "LAKE"),
     ("spark", "ingest", ".", "LAKE"),

@@ -34,7 +34,7 @@ def test_percentiles_have_histograms_when_asked(run, store):
     plain = run("query", "percentiles", "--store", store).text
     drawn = run("query", "percentiles", "--plot", "--store", store).text
     assert "█" not in plain
-    assert "from min_ns to max_ns" in drawn.splitlines()[0]
+    assert "from min to max" in drawn.splitlines()[0]
     assert "█" in drawn
     json = run("query", "percentiles", "--plot", "--format", "json", "--store", store).text
     assert json == run("query", "percentiles", "--format", "json", "--store", store).text
@@ -87,6 +87,11 @@ def test_an_impossible_drawing_is_a_usage_error(run, store, query, plot, problem
     done = run("query", query, "--store", store, "--plot", *([plot] if plot else []))
     assert done.code == 2
     assert problem in " ".join(done.err.split())
+
+
+def test_other_queries_than_percentiles_need_a_file_to_be_drawn(run, tmp_path):
+    done = run("query", "token_latency", "--plot", "--store", tmp_path)
+    assert (done.code, "only percentiles are drawn on a terminal" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])

@@ -56,7 +56,7 @@ def test_a_command_that_waits_gets_the_store(run: Run, tmp_path: Path) -> None:
         assert run(*args, "--store", store, "--wait", "60").code == 0
 
 
-_NO_SNAPSHOT = "there is no snapshot to read meanwhile ('tracehouse snapshot' creates one); "
+_NO_SNAPSHOT = "there is no snapshot to read meanwhile ('tracehouse store snapshot' creates one); "
 _WAIT = "wait with --wait SECONDS, or stop that process, "
 
 
@@ -64,10 +64,28 @@ _WAIT = "wait with --wait SECONDS, or stop that process, "
     ("args", "told"),
     cross_section(
         [
-            (("snapshot",), _WAIT),
-            (("compact",), _WAIT),
-            (("rebuild",), _WAIT),
-            (("snapshot", "--wait", "0.01"), _WAIT.replace("--wait", "a longer --wait")),
+            (
+                (
+                    "store",
+                    "snapshot",
+                ),
+                _WAIT,
+            ),
+            (
+                (
+                    "store",
+                    "compact",
+                ),
+                _WAIT,
+            ),
+            (
+                (
+                    "store",
+                    "rebuild",
+                ),
+                _WAIT,
+            ),
+            (("store", "snapshot", "--wait", "0.01"), _WAIT.replace("--wait", "a longer --wait")),
             (("query", "dumps"), _NO_SNAPSHOT + _WAIT),
             (
                 ("numeric-gap", "1", "2"),
@@ -90,7 +108,7 @@ def test_the_remedy_for_a_store_in_use_is_told(
 
 def test_a_command_is_told_that_a_service_keeps_the_store_open(run: Run, tmp_path: Path) -> None:
     with Warehouse.open_to_write(tmp_path / "store", create=True), served(tmp_path / "store"):
-        done = run("snapshot", "--store", tmp_path / "store")
+        done = run("store", "snapshot", "--store", tmp_path / "store")
     assert done.error.endswith(
         f"locked by process {os.getpid()}; it is a service or 'tracehouse watch', which keeps the "
         "store open: stop it, and run the command again"
@@ -102,8 +120,9 @@ def test_a_command_is_told_that_a_service_keeps_the_store_open(run: Run, tmp_pat
     cross_section(
         [
             ["query", "coverage"],
-            *(["archive", "verify"], ["ingest", DUMP, *NAMES]),
-            *([name] for name in ("status", "drain", "snapshot", "compact", "rebuild", "migrate")),
+            *(["store", "archive", "verify"], ["ingest", DUMP, *NAMES]),
+            ["status"],
+            *(["store", name] for name in ("drain", "snapshot", "compact", "rebuild", "migrate")),
         ],
         3,
     ),

@@ -55,7 +55,7 @@ def lines(files: StrangeFiles, tmp_path_factory: pytest.TempPathFactory) -> list
         ["schema", *store],
         ["inspect", files.dumps[0], *record],
         ["inspect", files.dumps[0], *record, "--module", "+1"],
-        ["inspect-prof", files.blob],
+        ["inspect", files.blob],
         ["etrecord", "show", files.etrecord],
         ["numeric-gap", *files.dumps[:2], *record],
     ]
@@ -75,7 +75,7 @@ def errors(files: StrangeFiles, tmp_path: Path) -> list[Line]:
         ["inspect", gone],
         ["inspect", files.dumps[2]],
         ["inspect", files.dumps[0], "--module", "\x9b\u202e"],
-        ["inspect-prof", files.etrecord],
+        ["inspect", files.etrecord],
         ["etrecord", "show", files.dumps[0]],
         ["etrecord", "show", files.etrecord, "--graph", "\x9b\u202e"],
         ["numeric-gap", files.dumps[0], gone],
@@ -131,7 +131,11 @@ def test_every_other_format_takes_the_names_in_a_pipe(
 
 
 def test_names_are_exact_in_every_other_format_in_a_pipe(run: Run, lines: list[Line]) -> None:
-    (inspect,) = [line for line in lines if line[0] == "inspect" and "--module" not in line]
+    (inspect,) = [
+        line
+        for line in lines
+        if "inspect" in line and "--etrecord" in line and "--module" not in line
+    ]
     for format_, delimiter in ((Format.CSV, ","), (Format.TSV, "\t")):
         text = run(*inspect, "--format", format_).text
         rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)

@@ -103,7 +103,7 @@ def test_a_store_that_took_them_for_tax_says_how_to_correct_it(tmp_path):
     ingest(place, REAL, manifest={"device": "lab", "build": "real", "model": "sdpa"})
     with duckdb.connect(str(place / FILE_NAME)) as connection:  # as an earlier version stored it
         connection.execute("UPDATE event_signatures SET kind = 'other' WHERE name = ?", [SDPA])
-    assert "'tracehouse rebuild' corrects it" in _note(place)
+    assert "'tracehouse store rebuild' corrects it" in _note(place)
     rebuild_store(place)
     assert _note(place) is None
 

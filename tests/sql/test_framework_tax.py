@@ -1,6 +1,6 @@
 import pytest
 
-from tests.support.store_rows import Event, StoreRows, run_by_device, shown
+from tests.support.store_rows import Event, StoreRows, run_by_device, run_query, shown
 
 ADD, MUL = "native_call_add.out", "native_call_mul.out"
 TIMES = ("run_count", "execute_ns", "kernel_ns", "delegate_ns", "tax_ns", "tax_share")
@@ -136,3 +136,14 @@ def test_all_scopes_together_are_the_scopes_one_by_one(farm, rows):
     for scope in ("operator", "total"):
         alone = run_by_device(farm, "framework_tax", scope=scope)
         assert alone == {device: rows[device, scope] for device in CASES}
+
+
+def test_a_backend_is_one_row_with_all_of_its_builds_and_models():
+    store = StoreRows()
+    for build, model, backend in (("a", "m", "x"), ("b", "n", "x"), ("b", "n", "y")):
+        store.add_runs(store.add_dump(build=build, model=model, backend=backend), [_run(), _run()])
+    found = run_query(store.connect(), "framework_tax", group_by="backend")
+    assert shown(found, "build", "model", "backend", "group", *TIMES[:2], "tax_share") == [
+        (None, None, "x", "x", 4, 100, 0.35),
+        (None, None, "y", "y", 2, 100, 0.35),
+    ]

@@ -1,6 +1,7 @@
 import pytest
 
 from tests.support.store_rows import Event, StoreRows, run_by_device, run_query, shown
+from tracehouse import Warehouse
 
 PROMPT, TOKEN = 0, 9  # instructions: what tells their runs apart
 FAR = 2**64 - 1000
@@ -30,8 +31,11 @@ CASES = {
         [[(PROMPT, 70, 0), (PROMPT, 30, 1), *_turn(20, 10, 10, 10, 10)]],
         [1, 1, 4, 120, 10, 0, 1e7],
     ),
-    # Where one method does both, its first run is the prompt.
-    "one method": ([[(TOKEN, 90, 0), (TOKEN, 10, 1), (TOKEN, 10, 2)]], [1, 1, 2, 90, 10, ANY, 1e9]),
+    # Where one method does both, as its tag says, its first run is the prompt.
+    "decode_method of all": (
+        [[(TOKEN, 90, 0), (TOKEN, 10, 1), (TOKEN, 10, 2)]],
+        [1, 1, 2, 90, 10, ANY, 1e9],
+    ),
     # Of methods that run as often, the later one decodes.
     "as often": ([_turn(500, 10)], [1, 1, 1, 500, 10, None, None]),
     "jumps back": (
@@ -59,7 +63,8 @@ def _columns(device):
     if device == "ticks":
         return {"ns_per_tick": None}
     tag = device.partition(" ")[0]
-    return {"tags": {tag: "Execute #2"}} if tag.endswith("decode_method") else {}
+    run = "Execute" if device.endswith(" of all") else "Execute #2"
+    return {"tags": {tag: run}} if tag.endswith("decode_method") else {}
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +78,9 @@ def farm():
                 store.add_run(number, events, start=start)
     token = [Event("Method::execute", 10, TOKEN, chain=-1)]
     load, failed = [Event("Method::init", 5, chain=-1)], [Event("native_call_add.out", 5, 0)]
-    store.add_runs(store.add_dump(device="failed"), [load, token, token, failed, token])
+    number = store.add_dump(device="failed", tags={"decode_method": "Execute"})
+    store.add_runs(number, [load, token, token, failed, token])
+    store.add_runs(store.add_dump(device="no language model"), [load, token, token, token])
     return store.connect()
 
 
@@ -98,6 +105,17 @@ def test_a_turn_is_at_the_first_position_and_has_its_rate(rows):
 
 def test_loads_and_incomplete_runs_are_no_tokens(rows):
     assert shown(rows["failed"], "turn_count", "token_count") == [(1, 2)]
+
+
+def test_models_of_one_kind_of_run_write_no_tokens_unless_a_tag_says_so(rows):
+    assert rows["no language model"] == []
+
+
+def test_a_note_says_which_models_are_left_out(tmp_path):
+    with Warehouse.open(tmp_path / "store", create=True) as store:
+        note = store.query("token_latency").schema.metadata[b"note"]
+        assert note.startswith(b"models with one kind of run are left out")
+        assert not store.query("percentiles").schema.metadata
 
 
 def test_tokens_can_be_told_apart_by_position(farm):

@@ -23,7 +23,6 @@ FOLDERS = {
     "browser": "system",
     "cli": "store",
     "cli/commands/test_doctor.py": "system",
-    "cli/commands/test_drain.py": "system",
     "cli/commands/test_record.py": "system",
     "cli/handover/test_inboxes.py": "system",
     "cli/output/test_interrupt.py": "system",

@@ -372,9 +372,9 @@ def test_an_open_store_whose_file_is_gone_names_the_rebuild(store: Path, tmp_pat
     ingest(store, write(tmp_path / "a.etdp", dump_of(1)))
     warehouse = Warehouse.open_to_write(store)
     (store / FILE_NAME).unlink()
-    with pytest.raises(DamagedStoreError, match=r"gone.*'tracehouse rebuild'"):
+    with pytest.raises(DamagedStoreError, match=r"gone.*'tracehouse store rebuild'"):
         warehouse.recover(nullcontext())
-    with pytest.raises(DamagedStoreError, match=r"deleted or replaced.*'tracehouse rebuild'"):
+    with pytest.raises(DamagedStoreError, match=r"deleted or replaced.*'tracehouse store rebuild'"):
         warehouse.close()
 
 

@@ -231,7 +231,7 @@ def test_the_third_failure_is_an_error_and_the_data_can_be_read(store: Path, dum
     message = str(caught.value)
     assert message.startswith(f"{store / FILE_NAME}: DuckDB ")
     assert f"({CAUSE}); all dumps are in the archive" in message
-    assert message.endswith("install another version of DuckDB, and run 'tracehouse rebuild'")
+    assert message.endswith("install another version of DuckDB, and run 'tracehouse store rebuild'")
     assert (store / FILE_NAME).read_bytes() == before
     Warehouse.open_to_write(store).close()
     assert counted(store) == OLD_COUNT + 1
@@ -290,7 +290,7 @@ def test_a_block_that_a_full_disk_tore_is_mended_by_the_next_writer(
 ) -> None:
     tear(store)
     unmarked = shutil.copytree(store, tmp_path / "unmarked")
-    with pytest.raises(DamagedStoreError, match="'tracehouse rebuild'"):
+    with pytest.raises(DamagedStoreError, match="'tracehouse store rebuild'"):
         Warehouse.open_to_write(unmarked)
     mark_torn(store)
     with Warehouse.open_to_write(store) as warehouse:
@@ -312,7 +312,7 @@ def test_an_open_store_with_a_torn_block_recovers(store: Path, is_marked: bool) 
         warehouse.close()
         assert_right(store)
     else:
-        with pytest.raises(DamagedStoreError, match="'tracehouse rebuild'"):
+        with pytest.raises(DamagedStoreError, match="'tracehouse store rebuild'"):
             warehouse.recover(nullcontext())
         warehouse.close()
 

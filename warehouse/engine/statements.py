@@ -17,7 +17,8 @@ from contextlib import contextmanager
 import duckdb
 import pyarrow as pa
 
-from tracehouse.warehouse.catalogue.views import named_views
+from tracehouse.warehouse.catalogue.queries import list_views
+from tracehouse.warehouse.catalogue.views import named_views, reads_table
 from tracehouse.warehouse.engine.connection import DATABASE, is_damage, reading
 from tracehouse.warehouse.engine.functions import register_functions
 from tracehouse.warehouse.engine.sql_functions import (
@@ -126,9 +127,20 @@ def _select(
     except duckdb.Error as error:
         if is_damage(error):
             raise
-        raise StatementError(str(error)) from error
+        raise StatementError(_with_view(str(error), text)) from error
     except OSError as error:  # an Arrow stream turns DuckDB's errors into OSErrors
         raise StatementError(str(error)) from error
+
+
+def _with_view(problem: str, text: str) -> str:
+    """The problem; if a column is unknown, with the views that have names instead of numbers."""
+    if not problem.startswith("Binder Error") or "column" not in problem or "named_" in text:
+        return problem
+    named = (view for view in list_views() if view.startswith("named_"))
+    views = [view for view in named if reads_table(text, view.removeprefix("named_"))]
+    hint = f"; see {' and '.join(views)}, with names in place of numbers" if views else ""
+    head, mark, excerpt = problem.partition("\n\nLINE ")
+    return f"{head.rstrip()}{hint}{mark}{excerpt}"
 
 
 def _check_types(relation: duckdb.DuckDBPyRelation) -> None:

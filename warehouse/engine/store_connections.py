@@ -50,8 +50,12 @@ Trust = Literal["trusted", "untrusted", "with files"]
 
 
 _DROPPED = (
-    "{:,} of the store's dumps have no raw events any more ('tracehouse retention'); "
+    "{:,} of the store's dumps have no raw events any more ('tracehouse store retention'); "
     "figures from raw events do not include them"
+)
+_ONE_KIND = (
+    "models with one kind of run are left out, unless the tag decode_method says that they write "
+    "tokens"
 )
 _UNCLASSIFIED = """
 SELECT DISTINCT name FROM event_signatures
@@ -59,7 +63,7 @@ WHERE kind = 'other' AND delegate_id_int IS NULL AND delegate_id_str IS NULL LIM
 """
 _OLD_KINDS = (
     "an earlier version took kernels of custom operators for framework tax when it stored some of "
-    "these dumps: 'tracehouse rebuild' corrects it"
+    "these dumps: 'tracehouse store rebuild' corrects it"
 )
 
 
@@ -225,6 +229,8 @@ class StoreConnections:
             notes += [_DROPPED.format(count)] if count else []
         if reads_table(text, "event_signatures") and self._has_old_kinds(connection):
             notes.append(_OLD_KINDS)
+        if reads_table(text, "token_dumps"):
+            notes.append(_ONE_KIND)
         return "; ".join(notes)
 
     def _has_old_kinds(self, connection: duckdb.DuckDBPyConnection) -> bool:

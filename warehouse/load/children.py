@@ -55,8 +55,8 @@ _NO_TABLES: Tables = {}
 _NO_PLACES: Mapping[str, Place] = {}
 _REFUSALS = {one.__name__: one for one in (EtRecordError, ManifestError)}
 _REMEDY = (
-    "if it is genuine, write it to a file with 'tracehouse archive get SHA256' and ingest that "
-    "file with 'tracehouse ingest', which has no such limit"
+    "if it is genuine, write it to a file with 'tracehouse store archive get SHA256' and ingest "
+    "that file with 'tracehouse ingest', which has no such limit"
 )
 
 
@@ -178,7 +178,7 @@ def _open(path: Path) -> BinaryIO:
 def _explain_start(why: str) -> str:
     return (
         f"a decoding process cannot be started ({why}); dumps in the inbox are safe: run "
-        "'tracehouse drain' later"
+        "'tracehouse store drain' later"
     )
 
 

@@ -40,7 +40,7 @@ def _clock_doubt(unit: str, count: int, source: str, ran_ns: float) -> str:
     return (
         f"{source}{more}: with a clock in {unit} it would have run for "
         f"{_time_text(ran_ns)}: is the clock's unit right (--clock, or clock in the manifest)? "
-        "'tracehouse amend --where ... --set clock=ns' corrects stored dumps"
+        "'tracehouse store amend --where ... --set clock=ns' corrects stored dumps"
     )
 
 

@@ -38,8 +38,8 @@ def describe_conflict(sha256: str, new_manifest: str, known_manifest: str) -> st
     differences = describe_differences(new_manifest, known_manifest)
     return (
         f"these bytes are known under another manifest ({differences}): correct this manifest, or "
-        f"the known one with 'tracehouse amend --dump {sha256[:12]} --set FIELD=VALUE', or accept "
-        "the known one"
+        f"the known one with 'tracehouse store amend --dump {sha256[:12]} --set FIELD=VALUE', or "
+        "accept the known one"
     )
 
 

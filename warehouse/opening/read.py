@@ -28,7 +28,7 @@ from tracehouse.warehouse.opening.snapshots import (
 )
 
 PATIENCE = 2.0  # seconds to give a waiting writer priority if there is no snapshot
-_NO_SNAPSHOT = "there is no snapshot to read meanwhile ('tracehouse snapshot' creates one); "
+_NO_SNAPSHOT = "there is no snapshot to read meanwhile ('tracehouse store snapshot' creates one); "
 NO_STORE = "no store here; create one with 'tracehouse ingest PATHS...'"
 
 

@@ -107,7 +107,12 @@ def answer_computed(
     parts = judge(str(head), thresholds.min_change, thresholds.rules, view, selection)
     rows = _choose_rows(pa.concat_tables(parts), bound)
     names = [column.name for column in query.header.columns]
-    return rows.sort_by([(name, "ascending") for name in _ORDER]).select(names)
+    answer = rows.sort_by([(name, "ascending") for name in _ORDER]).select(names)
+    count = answer["verdict"].null_count
+    if not count:
+        return answer
+    note = {"note": f"{count:,} other series have no change: 'tracehouse query nightly_verdicts'"}
+    return answer.filter(answer["verdict"].is_valid()).replace_schema_metadata(note)
 
 
 def _select_parts(store: Streamable, filters: Mapping[str, Any]) -> Selection:
@@ -130,7 +135,7 @@ def _choose_rows(rows: pa.Table, filters: Mapping[str, object]) -> pa.Table:
 
 
 def _view_changes(part: PartResult) -> pa.Table:
-    """The changes of a part; those of a series in order."""
+    """The changes of a part, those of a series in order; and series without one, as nulls."""
     fleet, changes = part.fleet, part.replay.changes
     history, counts = fleet.history, part.replay.cells.dump_count
     since = [change.list_nights(counts[change.series]) for change in changes]
@@ -146,7 +151,7 @@ def _view_changes(part: PartResult) -> pa.Table:
         names = [None if night is None else fleet.nights[night].build for night in nights]
         return pa.array(names, pa.string())
 
-    return pa.table(
+    found = pa.table(
         {
             **{name: keys[name] for name in _ORDER},
             "verdict": pa.array(map(_word, changes), pa.string()),
@@ -161,6 +166,8 @@ def _view_changes(part: PartResult) -> pa.Table:
             "error": _known(np.array([change.errors[0] for change in changes], float)),
         }
     )
+    others = fleet.keys.take(pa.array(np.setdiff1d(np.arange(len(fleet.keys)), series)))
+    return pa.concat_tables([found, others.select(_ORDER)], promote_options="default")
 
 
 def _name_unit(series: Mapping[str, Any]) -> str:

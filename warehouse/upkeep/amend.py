@@ -162,5 +162,5 @@ def _check_methods(connection: duckdb.DuckDBPyConnection, amendments: Sequence[A
     if found:
         raise QueryError(
             f"{found[0]}: its ETRecord was read for the method in its manifest: to change that, "
-            "forget the dump with 'tracehouse forget' and ingest it again"
+            "forget the dump with 'tracehouse store forget' and ingest it again"
         )

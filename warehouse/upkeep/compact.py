@@ -146,7 +146,7 @@ def _copy(store: Path, source: Path, new: Path, progress: Progress) -> None:
         raise StoreError(
             str(store),
             "its copy differs, so the file stays as it is: check the disk, and rebuild the file "
-            "from the archive with 'tracehouse rebuild'",
+            "from the archive with 'tracehouse store rebuild'",
         )
 
 

@@ -45,7 +45,7 @@ _GONE = "SELECT dump_id FROM dumps WHERE sha256 IN (SELECT sha256 FROM forgotten
 
 UNCOMPACTED = (
     "dumps were forgotten, but free blocks of the DuckDB file may contain them until "
-    "'tracehouse compact' is run"
+    "'tracehouse store compact' is run"
 )
 
 

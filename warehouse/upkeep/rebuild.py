@@ -201,7 +201,7 @@ def _rebuild(path: Path, *, is_forced: bool, progress: Progress | None) -> Rebui
             str(path),
             f"{old.n_unfiled:,} of its dumps are not in the archive, and would be lost"
             f"{_blame(damaged)}: ingest their files again (they are added to the archive), or "
-            "run 'tracehouse rebuild --force'",
+            "run 'tracehouse store rebuild --force'",
         )
     n_dumps: list[int] = []
     tables: list[RebuiltTable] = []

@@ -20,7 +20,7 @@ from tracehouse.warehouse.load.summary import IngestProgress
 from tracehouse.warehouse.upkeep.archive_decoder import ArchiveDecoder
 from tracehouse.warehouse.upkeep.archived_rows import find_wrong_names, find_wrong_records
 
-_REBUILD = "tracehouse rebuild"
+_REBUILD = "tracehouse store rebuild"
 _STORED = """
 SELECT * EXCLUDE (damaged) FROM dump_digests
 WHERE $dumps IS NULL OR dump_id IN (SELECT unnest($dumps::INTEGER[]))

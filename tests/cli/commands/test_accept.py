@@ -17,7 +17,7 @@ def test_a_decision_shows_in_the_next_report(run: Run, tmp_path: Path) -> None:
     store = ingest_nights(tmp_path / "s", range(7, 11))
 
     def report() -> tuple[str, str, int]:
-        args = ("--nightly", "--format", "json", "--fail-on-regression", "--store", store)
+        args = ("--format", "json", "--fail-on-regression", "--store", store)
         outcome = run("report", *args)
         (group,) = [g for g in json.loads(outcome.text)["groups"] if g["direction"] == "regression"]
         return group["id"], group["state"], outcome.code
@@ -78,7 +78,7 @@ def test_groups_are_chosen_by_model_device_and_build(
     run: Run, nightly_store: Path, tmp_path: Path
 ) -> None:
     store = shutil.copytree(nightly_store, tmp_path / "s")
-    page = run("report", "--nightly", "--format", "json", "--store", store).text
+    page = run("report", "--format", "json", "--store", store).text
     groups = [g for g in json.loads(page)["groups"] if g["direction"] == "regression"]
     groups.sort(key=lambda group: (group["first_bad"] != "b9", group["state"]))
     first, more_operators, second = groups
@@ -108,7 +108,7 @@ def test_a_group_of_a_stored_report_is_decided_without_another_judgement(
     run: Run, nightly_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = shutil.copytree(nightly_store, tmp_path / "s")
-    page = run("report", "--nightly", "--format", "json", "--store", store).text
+    page = run("report", "--format", "json", "--store", store).text
     first, second = (group["id"] for group in json.loads(page)["groups"][:2])
     monkeypatch.setattr(stored_nights, "nightly_report", None)
     for group in (first, second, first):  # each decision makes the stored report an old one

@@ -62,7 +62,7 @@ def test_the_build_is_that_of_the_commit_that_git_has_out(
         )
     ]
     store = ingest_all(tmp_path / "s", dumps)
-    report = json.loads(run("report", "--nightly", "--format", "json", "--store", store).text)
+    report = json.loads(run("report", "--format", "json", "--store", store).text)
     (group,) = report["groups"]
     assert run("bisect-step", group["id"], "--store", store).error.startswith("good: b2: ")
     subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "two"], check=True)

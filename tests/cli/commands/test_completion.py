@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from tests.support.command import COMMAND, ENVIRONMENT, Run
 
 
-def completed(*words: str) -> list[str]:
+def completed(*words: str, store: Path | None = None) -> list[str]:
     """What bash would offer in the place of the last word."""
     asked = {
+        "TRACEHOUSE_STORE": str(store or "none"),
         "_TRACEHOUSE_COMPLETE": "complete_bash",
         "COMP_WORDS": " ".join(["tracehouse", *words]),
         "COMP_CWORD": str(len(words)),
@@ -32,6 +34,16 @@ def test_commands_queries_and_options_are_completed() -> None:
     assert completed("query", "perc") == ["percentiles"]
     assert completed("query", "percentiles", "--devi") == ["--device"]
     assert completed("sql", "--outp") == ["--output"]
+
+
+@pytest.mark.system
+def test_names_in_the_store_are_completed(store: Path) -> None:
+    assert completed("compare", "ba", store=store) == ["base"]
+    assert completed("compare", "base", "ch2", store=store) == ["ch26"]
+    assert completed("query", "percentiles", "--model", "mob", store=store) == []
+    assert "lab-x86-quiet" in completed("query", "percentiles", "--device", "lab", store=store)
+    assert completed("schema", "named_dum") == ["named_dumps"]
+    assert completed("compare", "ba") == []  # there is no store
 
 
 def test_another_shell_is_a_usage_error(run: Run) -> None:

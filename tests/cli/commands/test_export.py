@@ -57,7 +57,7 @@ def test_a_lake_is_asked_in_place_of_a_store(
             ),
             (("report", "--base", "base", "--head", "ch26"),),
             (("compare", "base", "qt-qt01"),),
-            (("report", "--nightly"),),
+            (("report"),),
             (("query", "nightly_verdicts"),),
         ],
         5,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 
@@ -22,7 +23,10 @@ RECORDS = (
 
 def test_table_shows_what_tells_rows_apart_and_the_metrics_asked_for(run):
     done = run("numeric-gap", PORTABLE, XNNPACK, *RECORDS, "--metric", "snr")
-    assert (done.code, done.err) == (0, "")
+    assert done.code == 0
+    assert re.fullmatch(
+        r"note: compared 6 of 14 values: all within 60 dB \(worst [\d.]+ dB\)", done.error
+    )
     lines = done.text.splitlines()
     assert lines[0].split() == [
         "method", "base_run_index", "head_run_index", "debug_handle", "base_event", "head_event",
@@ -30,7 +34,20 @@ def test_table_shows_what_tells_rows_apart_and_the_metrics_asked_for(run):
     ]  # fmt: skip
     relu = next(line for line in lines if "relu" in line)
     assert relu.split()[3:6] == ["3", "native_call_relu.out", "DELEGATE_CALL"]
-    assert relu.split()[-2:] == ["140.1", "different"]
+    assert relu.split()[-2:] == ["140.1", "within_tolerance"]
+
+
+def test_verdicts_go_by_the_tolerance_and_first_says_when_nothing_diverges(run):
+    command = ("numeric-gap", PORTABLE, XNNPACK, *RECORDS, "--format", "csv")
+    strict = run(*command, "--tolerance", "1000").text
+    assert (",within_tolerance," in run(*command).text, ",within_tolerance," in strict) == (
+        True,
+        False,
+    )
+    assert ",different," in strict
+    first = run(*command[:-2], "--first")
+    assert first.code == 0
+    assert "compared 6 of 14 values: all within 60 dB (worst " in first.text
 
 
 @pytest.mark.parametrize("method", ["prefill", "decode"])

@@ -17,12 +17,10 @@ from tracehouse import Warehouse
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([], "wanted either --nightly or --base BUILD"),
-        (["--nightly", "--base", "b1"], "wanted either --nightly or --base BUILD"),
         (["--base", "b1"], "wanted the build to compare with --base"),
-        (["--nightly", "--head", "b9", "--branch", "main"], "wanted either --head or --branch"),
+        (["--head", "b9", "--branch", "main"], "wanted either --head or --branch"),
         (["--base", "b8", "--head", "b9", "--branch", "main"], "wanted either --head or --branch"),
-        (["--nightly", "--format", "pdf"], "pdf"),
+        (["--format", "pdf"], "pdf"),
         (
             ["--base", "b1", "--head", "b1"],
             "'b1', which is the value of 'base', too; wanted another value",
@@ -39,7 +37,7 @@ def test_a_command_line_that_makes_no_sense_is_a_usage_error(
 
 @pytest.mark.system
 def test_a_terminal_sees_that_it_is_made(nightly_store: Path, tmp_path: Path) -> None:
-    args = ("report", "--nightly", "--store", nightly_store, "--output", tmp_path / "r.md")
+    args = ("report", "--store", nightly_store, "--output", tmp_path / "r.md")
     outcome = run_on_terminal(*args)
     assert outcome.code == 0
     assert "making the report 0:00:0" in outcome.text
@@ -64,7 +62,7 @@ def test_the_form_is_that_of_the_files_suffix(
     run: Run, nightly_store: Path, tmp_path: Path, name: str, begins: str
 ) -> None:
     file = tmp_path / name
-    args = ("report", "--nightly", "--head", "b9", "--store", nightly_store, "--output", file)
+    args = ("report", "--head", "b9", "--store", nightly_store, "--output", file)
     outcome = run(*args)
     assert (outcome.code, outcome.out) == (0, b"")
     unknown = ", in markdown, as its suffix is none of .html, .htm, .json, .xml, .md"
@@ -80,7 +78,7 @@ def test_a_form_that_is_named_wins_over_the_suffix(
     run: Run, nightly_store: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "r.html"
-    args = ("--nightly", "--format", "json", "--store", nightly_store, "--output", file)
+    args = ("--format", "json", "--store", nightly_store, "--output", file)
     assert run("report", *args).code == 0
     assert json.loads(file.read_text())["head"] == "b11"
 
@@ -88,7 +86,7 @@ def test_a_form_that_is_named_wins_over_the_suffix(
 def test_it_is_markdown_on_standard_output_and_may_fail_for_a_confirmed_regression(
     run: Run, nightly_store: Path
 ) -> None:
-    args = ("report", "--nightly", "--head", "b10", "--store", nightly_store)
+    args = ("report", "--head", "b10", "--store", nightly_store)
     outcome = run(*args)
     assert (outcome.code, outcome.err) == (0, "")
     assert "1 operator is slower (" in outcome.text
@@ -102,7 +100,7 @@ def test_a_suspected_regression_and_a_quiet_night_do_not_fail(
     run: Run, nightly_store: Path
 ) -> None:
     for head in ("b9", "b8"):
-        args = ("report", "--nightly", "--head", head, "--store", nightly_store)
+        args = ("report", "--head", head, "--store", nightly_store)
         assert run(*args, "--fail-on-regression").code == 0
 
 
@@ -111,17 +109,17 @@ def test_a_store_without_builds_and_an_unknown_build_are_one_line(
 ) -> None:
     with Warehouse.open_to_write(tmp_path / "empty", create=True):
         pass
-    empty = run("report", "--nightly", "--store", tmp_path / "empty")
+    empty = run("report", "--store", tmp_path / "empty")
     assert empty.code == 1
     assert "the store has no builds yet" in empty.error
-    unknown = run("report", "--nightly", "--head", "b100", "--store", nightly_store)
+    unknown = run("report", "--head", "b100", "--store", nightly_store)
     assert unknown.code == 1
     assert unknown.error.endswith("'b100' is not in the store; did you mean b10?")
 
 
 @pytest.mark.slow
 def test_a_full_disk_is_one_line(run: Run, nightly_store: Path) -> None:
-    outcome = run("report", "--nightly", "--store", nightly_store, "--output", "/dev/full")
+    outcome = run("report", "--store", nightly_store, "--output", "/dev/full")
     assert outcome.code == 1
     problem = "error: /dev/full: No space left on device; the output is incomplete"
     assert outcome.error.splitlines()[-1] == problem
@@ -134,7 +132,7 @@ def test_settings_are_those_of_the_working_directory_or_of_config(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tracehouse.toml").write_text('[[muted]]\nevent = "*conv*"\nreason = "known"')
     (tmp_path / "other.toml").write_text("[nightly]\nmin_change = 0.5")
-    args = ("report", "--nightly", "--head", "b9", "--format", "json", "--store", nightly_store)
+    args = ("report", "--head", "b9", "--format", "json", "--store", nightly_store)
     muted = json.loads(run(*args).text)
     assert (muted["verdict"], muted["verdict_counts"]["muted: known"]) == ("known", 2)
     other = json.loads(run(*args, "--config", "other.toml").text)
@@ -153,7 +151,7 @@ def test_a_store_that_cannot_be_read_now_is_answered_from_its_snapshot(
     store = shutil.copytree(nightly_store, tmp_path / "s")
     with Warehouse.open(store) as writer:
         writer.snapshot()
-        outcome = run("report", "--nightly", "--head", "b8", "--format", "json", "--store", store)
+        outcome = run("report", "--head", "b8", "--format", "json", "--store", store)
     assert outcome.code == 0
     assert outcome.error.startswith("note: answered from the snapshot of ")
     assert json.loads(outcome.text)["verdict"] == "clear"
@@ -173,7 +171,7 @@ def test_hostile_names_neither_steer_a_terminal_nor_break_the_forms(
         )
     ]
     store = ingest_all(tmp_path / "s", dumps)
-    args = ("report", "--nightly", "--store", store, "--format")
+    args = ("report", "--store", store, "--format")
     assert "\x1b" not in run(*args, "markdown").text
     assert "</script><b>" not in run(*args, "html").text
     (group,) = json.loads(run(*args, "json").text)["groups"]
@@ -186,7 +184,7 @@ def test_a_broken_budget_fails_a_night_that_is_quiet_otherwise(
 ) -> None:
     config = tmp_path / "tracehouse.toml"
     config.write_text('[[budgets]]\nmeasure = "method"\nat_most = "1 us"\n', encoding="utf-8")
-    args = ("report", "--nightly", "--head", "b8", "--store", nightly_store, "--fail-on-regression")
+    args = ("report", "--head", "b8", "--store", nightly_store, "--fail-on-regression")
     outcome = run(*args, "--config", config)
     assert outcome.code == 3
     assert "2 budgets broken" in outcome.text
@@ -211,7 +209,7 @@ def test_metrics_of_the_benchmark_apps_are_judged(run: Run, tmp_path: Path) -> N
     store = tmp_path / "s"
     layout = "{build}/*/*.etdp"
     assert run("ingest", tmp_path / "farm", "--layout", layout, "--store", store).code == 0
-    made = json.loads(run("report", "--nightly", "--format", "json", "--store", store).text)
+    made = json.loads(run("report", "--format", "json", "--store", store).text)
     (alert,) = made["groups"]
     (member,) = alert["members"]
     assert (member["event_name"], member["unit"]) == ("avg_inference_latency", "ms")

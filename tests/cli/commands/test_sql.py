@@ -158,3 +158,30 @@ def test_900_additions_are_a_question_and_3000_an_error(run: Run, store: Path) -
     text = "SELECT {} AS a"
     assert run("sql", text.format("+".join(["1"] * 900)), "--store", store).text == "  a\n900\n"
     assert "depth limit" in run("sql", text.format("+".join(["1"] * 3000)), "--store", store).error
+
+
+@pytest.mark.parametrize(
+    ("statement", "view"),
+    [
+        ("SELECT device FROM dumps", "named_dumps"),
+        ("SELECT e.device FROM events e", "named_events"),
+    ],
+)
+def test_an_unknown_column_of_a_table_of_numbers_leads_to_its_view(
+    run: Run, store: Path, statement: str, view: str
+) -> None:
+    done = run("sql", statement, "--store", store)
+    assert f"; see {view}, with names in place of numbers\n" in done.err
+    wrong = "SELECT x FROM named_events"
+    assert "in place of numbers" not in run("sql", wrong, "--store", store).err
+
+
+def test_without_a_statement_an_example_is_told(run: Run) -> None:
+    done = run("sql")
+    assert done.code == 2
+    assert "FROM named_dumps GROUP BY ALL" in done.error
+
+
+def test_columns_that_somebody_chose_stay_even_without_a_value(run: Run, store: Path) -> None:
+    text = run("sql", "SELECT NULL AS nothing, 5721000 AS p50_ns", "--store", store).text
+    assert text.split() == ["nothing", "p50", "5.721", "ms"]

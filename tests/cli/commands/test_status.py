@@ -47,7 +47,7 @@ def test_a_damaged_store_is_told_by_the_exit_and_on_standard_error(
     assert done.code == 1
     ((row),) = json.loads(done.text)
     assert done.error == f"error: {farm_copy}: {row['problem']}"
-    assert done.error.endswith("'tracehouse rebuild'")
+    assert done.error.endswith("'tracehouse store rebuild'")
 
 
 def test_where_there_is_no_store_it_fails(run: Run, tmp_path: Path) -> None:

@@ -176,3 +176,17 @@ def test_file_whose_name_says_no_format_is_told_to_have_a_table(
     note = f"note: {tmp_path}/rows.txt is a table for people, with rounded numbers; for another"
     assert run(*asked, tmp_path / "rows.txt").error.startswith(note)
     assert run(*asked, tmp_path / "rows.csv").err == ""
+
+
+def test_the_ending_of_a_file_chooses_a_format_or_is_refused(
+    run: Run, store: Path, tmp_path: Path
+) -> None:
+    asked = ("query", "coverage", "--store", store, "--output")
+    assert run(*asked, tmp_path / "rows.md").code == 0
+    assert (tmp_path / "rows.md").read_text().startswith("| device | ")
+    assert run(*asked, tmp_path / "rows.HTML").code == 0
+    assert (tmp_path / "rows.HTML").read_text().startswith("<!doctype html>")
+    refused = run(*asked, tmp_path / "boss.xlsx")
+    assert (refused.code, (tmp_path / "boss.xlsx").exists()) == (2, False)
+    for ending in (".csv", ".html", ".md", ".parquet"):
+        assert ending in refused.err

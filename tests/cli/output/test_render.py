@@ -113,11 +113,50 @@ def test_table_text_is_aligned_and_rounded_for_people(printed: Print) -> None:
         }
     )
     assert printed(table, Format.TABLE).decode().splitlines() == [
-        "event_name     p50_ns  dump_id  n_events  captured_at",
-        "aten::add   1,234,568     1000     1,000  2026-11-21 08:00:00Z",
-        "                12.35       20        20",
-        "x           0.0001235        3         3",
+        "event_name           p50  dump_id  n_events  captured_at",
+        "aten::add       1.235 ms     1000     1,000  2026-11-21 08:00:00Z",
+        "                12.35 ns       20        20",
+        "x           0.0001235 ns        3         3",
     ]
+
+
+def test_columns_for_people_have_units_and_values(printed: Print) -> None:
+    table = pa.table(
+        {
+            "event_name": ["conv", "conv"],
+            "delegate_id": ["conv", None],
+            "group": pa.array([None, None], pa.string()),
+            "p50_ns": [5_721_000, None],
+            "peak_bytes": [4_200_000, 12],
+            "tax_share": [0.009146, 0.5],
+            "delta": [0.041, -0.03],
+        }
+    )
+    assert printed(table, Format.TABLE).decode().splitlines() == [
+        "event_name       p50      peak  tax_share   delta",
+        "conv        5.721 ms  4.200 MB   0.9146 %  +4.1 %",
+        "conv                      12 B       50 %    -3 %",
+    ]
+    assert json.loads(printed(table, Format.JSON))[0]["p50_ns"] == 5_721_000
+    write_table(table.select(["group"]), Format.TABLE, has_all=True)  # somebody chose it in SQL
+
+
+def test_a_name_that_is_short_already_keeps_its_unit(printed: Print) -> None:
+    table = pa.table({"a": [1], "a_ns": [2]})
+    assert printed(table, Format.TABLE).decode().split() == ["a", "a_ns", "1", "2", "ns"]
+
+
+def test_markdown_and_html_hold_what_a_table_has_and_nothing_that_runs(printed: Print) -> None:
+    table = pa.table({"name": ["a|<b>\n&"], "p50_ns": [1500.0]})
+    assert printed(table, Format.MARKDOWN).decode().splitlines() == [
+        "| name | p50 |",
+        "| --- | ---: |",
+        r"| a\|&lt;b&gt;\n&amp; | 1.500 µs |",
+    ]
+    page = printed(table, Format.HTML).decode()
+    row = r'<tr><td class="left">a|&lt;b&gt;\n&amp;</td><td class="right">1.500 µs</td></tr>'
+    assert row in page
+    assert page.startswith("<!doctype html>")
 
 
 def test_table_text_escapes_what_would_steer_a_terminal(printed: Print) -> None:
@@ -227,7 +266,7 @@ def test_wide_and_combining_characters_stay_aligned(printed: Print) -> None:
     assert lines == ["名前      x", "日本語    1", "e\u0301        20", "abc     300"]
 
 
-TEXTS = (Format.TABLE, Format.JSON, Format.CSV, Format.TSV)
+TEXTS = (Format.TABLE, Format.JSON, Format.CSV, Format.TSV, Format.MARKDOWN, Format.HTML)
 # SQL of a value, and the formats that cannot hold it.
 VALUES: dict[str, tuple[Format, ...]] = {
     "make_timestamp(9223372036854775806)": TEXTS,

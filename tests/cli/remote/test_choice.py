@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.command import Run
 from tests.support.stand_in_service import StandIn, arrow_answer, stand_in_service
-from tracehouse.cli.listing import EXAMPLES
+from tracehouse.cli.listing import NAMES
 
 STATUS = pa.table({"problem": [""], "is_uncompacted": [False], "damaged_dumps": [0]})
 
@@ -66,7 +66,7 @@ def test_a_store_and_a_service_are_too_much(run: Run, service: StandIn, tmp_path
     for command, store in (
         (["status"], tmp_path),
         (["query", "dumps"], "tracehouse.store"),
-        (["report", "--nightly"], tmp_path),
+        (["report"], tmp_path),
     ):
         done = run("--url", service.url, *command, "--store", store)
         assert (done.code, done.error) == (
@@ -82,22 +82,28 @@ ELSEWHERE = {
         "mcp",
         "inspect",
         "etrecord",
-        "inspect-prof",
         "numeric-gap",
         "simulate",
         "doctor",
         "completion",
     ),
     *("export", "lake", "spark", "sample", "explain"),
-    *("retention", "compact", "amend", "forget", "accept", "snapshot", "rebuild"),
+    *("accept", "store", "demo", "ls"),
 }
 
 
-@pytest.mark.parametrize("command", sorted(EXAMPLES.keys() - ELSEWHERE))
+@pytest.mark.parametrize("command", sorted(NAMES - ELSEWHERE))
 def test_commands_that_need_the_store_itself_say_so(run: Run, command: str) -> None:
     done = run("--url", "http://127.0.0.1:1", command)
     assert done.code == 2
     assert done.error.startswith(f"error: '{command}' works with a local store only")
+
+
+@pytest.mark.parametrize("command", ["archive", "drain", "migrate", "verify"])
+def test_upkeep_that_no_service_does_says_so(run: Run, command: str) -> None:
+    done = run("--url", "http://127.0.0.1:1", "store", command)
+    assert done.code == 2
+    assert done.error.startswith(f"error: 'store {command}' works with a local store only")
 
 
 def test_a_comparison_of_stored_values_says_that_it_needs_the_store(run: Run) -> None:

@@ -36,22 +36,20 @@ def test_night_is_asked_for_without_a_base_and_its_verdict_counts(
     run: Run, service: StandIn, tmp_path: Path
 ) -> None:
     file = tmp_path / "report.md"
-    done = run(
-        "--url", service.url, "report", "--nightly", "--output", file, "--fail-on-regression"
-    )
+    done = run("--url", service.url, "report", "--output", file, "--fail-on-regression")
     assert (done.code, done.err) == (3, f"b2: 1 confirmed regression\nreport: {file}\n")
     assert questions(service) == [{"format": ["markdown"]}, {"format": ["json"]}]
     assert file.read_bytes() == service.answers["/v1/report"][1]
 
 
 def test_the_printed_report_decides_the_exit_status(run: Run, service: StandIn) -> None:
-    args = ("report", "--nightly", "--format", "json", "--fail-on-regression")
+    args = ("report", "--format", "json", "--fail-on-regression")
     assert run("--url", service.url, *args).code == 3
     assert questions(service) == [{"format": ["json"]}]
 
 
 def test_settings_are_the_service_s_own(run: Run, service: StandIn, tmp_path: Path) -> None:
-    done = run("--url", service.url, "report", "--nightly", "--config", tmp_path / "t.toml")
+    done = run("--url", service.url, "report", "--config", tmp_path / "t.toml")
     assert (done.code, "a service uses its own settings" in done.err, service.asked) == (
         2,
         True,

@@ -55,7 +55,7 @@ def test_a_service_drills_and_tells_wrong_rows_everywhere(
     assert (status["drill_differences"], status["drill_succeeded_at"]) == (1, None)
     told = capsys.readouterr().err
     assert "a.etdp: events: rows differ from those that a rebuild gives" in told
-    assert "to mend the store, run 'tracehouse rebuild --dumps" in told
+    assert "to mend the store, run 'tracehouse store rebuild --dumps" in told
 
 
 def test_a_drill_without_a_difference_is_a_success_and_comes_once_a_day(

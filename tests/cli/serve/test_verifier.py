@@ -42,7 +42,7 @@ def test_wrong_rows_are_found_while_no_dumps_wait_and_told_everywhere(
     told = capsys.readouterr().err
     assert "a.etdp: events: rows were changed since they were written" in told
     assert "shared rows: event_signatures: rows differ from the archive" in told
-    assert "run 'tracehouse rebuild" in told
+    assert "run 'tracehouse store rebuild" in told
 
 
 def test_a_service_that_is_never_idle_is_verified(

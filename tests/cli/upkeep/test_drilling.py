@@ -50,7 +50,7 @@ def test_a_process_says_which_rows_differ(store: Path) -> None:
     said = answer(store)
     (damage,) = said["damages"]
     assert damage.endswith("a.etdp: runs: rows differ from those that a rebuild gives")
-    assert said["remedy"].startswith("tracehouse rebuild --dumps ")
+    assert said["remedy"].startswith("tracehouse store rebuild --dumps ")
 
 
 def test_a_process_says_why_it_cannot_drill(tmp_path: Path) -> None:

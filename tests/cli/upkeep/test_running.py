@@ -26,22 +26,31 @@ from tracehouse.warehouse.inbox.served import find_service
 _FIRST = sha256_of(tiny_dump(0))
 # In this order; each changes what the next ones find.
 COMMANDS = [
-    ("amend", "--where", "build=b1", "--set", "device.os=New"),
-    ("amend", "--where", "build=b1", "--set", "device.os=New", "--yes"),
-    ("amend", "--where", "build=none", "--set", "device.os=New"),
-    ("amend", "--where", "build=b1", "--set", "none=1"),
-    ("rebuild", "--dumps", _FIRST[:10]),
-    ("rebuild", "--dumps", "0000000"),
+    ("store", "amend", "--where", "build=b1", "--set", "device.os=New"),
+    ("store", "amend", "--where", "build=b1", "--set", "device.os=New", "--yes"),
+    ("store", "amend", "--where", "build=none", "--set", "device.os=New"),
+    ("store", "amend", "--where", "build=b1", "--set", "none=1"),
+    ("store", "rebuild", "--dumps", _FIRST[:10]),
+    ("store", "rebuild", "--dumps", "0000000"),
     ("accept", "none", "--reason", "r"),
-    ("forget", "--dump", _FIRST[:8]),
-    ("forget", "--dump", _FIRST[:8], "--yes"),
-    ("forget", "--dump", _FIRST[:8], "--yes"),
-    ("forget",),
-    ("retention", "--raw-days", "0"),
-    ("retention", "--raw-days", "0", "--yes"),
-    ("retention", "--raw-days", "0", "--lake", "none"),
-    ("compact",),
-    ("compact",),
+    ("store", "forget", "--dump", _FIRST[:8]),
+    ("store", "forget", "--dump", _FIRST[:8], "--yes"),
+    ("store", "forget", "--dump", _FIRST[:8], "--yes"),
+    (
+        "store",
+        "forget",
+    ),
+    ("store", "retention", "--raw-days", "0"),
+    ("store", "retention", "--raw-days", "0", "--yes"),
+    ("store", "retention", "--raw-days", "0", "--lake", "none"),
+    (
+        "store",
+        "compact",
+    ),
+    (
+        "store",
+        "compact",
+    ),
 ]
 
 
@@ -95,7 +104,13 @@ def test_outputs_and_exits_are_those_of_the_command_on_the_store(
         wanted, found = here.do(run, command), there.do(run, command)
         assert (found.code, found.text) == (wanted.code, wanted.text), (command, found.err)
         assert found.err.replace("there", "here") == wanted.err, command
-    snapshot = there.do(run, ("snapshot",))
+    snapshot = there.do(
+        run,
+        (
+            "store",
+            "snapshot",
+        ),
+    )
     assert snapshot.code == 0
     assert f'"path": "{there.store}/snapshots/' in snapshot.text
     assert stored_hashes(there.store) == stored_hashes(here.store)
@@ -126,7 +141,7 @@ def test_a_decision_beside_a_service_is_that_of_the_command(
 def test_a_service_rebuilds_single_dumps_only_and_has_settings_of_its_own(
     run: Run, there: Side
 ) -> None:
-    whole = run("rebuild", *there.args)
+    whole = run("store", "rebuild", *there.args)
     assert whole.code in (1, 2)
     assert "--dumps SHA256" in whole.error or "stop it" in whole.error
     other = run("accept", "g", "--reason", "r", "--config", "none.toml", *there.args)
@@ -159,7 +174,7 @@ def test_no_upload_is_lost_while_upkeep_runs_and_when_the_service_is_killed(
             assert Side(store, ("--store", str(store))).do(run, command).code in (0, 1, 2)
         count = len(sent)
         until(lambda: len(sent) > count)
-        compacting = threading.Thread(target=run, args=("compact", "--store", store))
+        compacting = threading.Thread(target=run, args=("store", "compact", "--store", store))
         compacting.start()
         until(lambda: (store / "warehouse.duckdb.new").exists() or not compacting.is_alive())
         service.kill()
@@ -171,7 +186,7 @@ def test_no_upload_is_lost_while_upkeep_runs_and_when_the_service_is_killed(
         warehouse.drain()
     assert {sha256_of(dump) for dump in sent} <= stored_hashes(store)
     whole = everything(store)
-    assert run("rebuild", "--store", store).code == 0
+    assert run("store", "rebuild", "--store", store).code == 0
     assert everything(store) == whole
 
 

@@ -24,7 +24,7 @@ def test_the_notes_say_what_was_compared_and_name_the_remedy() -> None:
     compared = "verified 1,200 dumps, of which 7 were decoded again"
     assert describe(Verification(1200, 7, [])) == [compared]
     damage = Damage(1, "0" * 64, "a.etdp", "events", "changed")
-    assert describe(Verification(1200, 7, [damage], "tracehouse rebuild")) == [
+    assert describe(Verification(1200, 7, [damage], "tracehouse store rebuild")) == [
         compared,
-        "1 disagree; to mend the store, run 'tracehouse rebuild'",
+        "1 disagree; to mend the store, run 'tracehouse store rebuild'",
     ]

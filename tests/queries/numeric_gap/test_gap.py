@@ -70,7 +70,7 @@ def test_kernels_and_delegates_of_two_backends_are_compared_by_debug_handle():
     assert (relu["head_event"], relu["head_debug_handles"]) == ("DELEGATE_CALL", [2, 3])
     assert (relu["base_run_index"], relu["head_run_index"]) == (1, 1)
     assert (relu["op_types"], relu["shape"]) == (["aten.relu.default"], [1, 4, 16])
-    assert (relu["verdict"], relu["reason"]) == ("different", None)
+    assert (relu["verdict"], relu["reason"]) == ("within_tolerance", None)
     linear = next(row for row in rows if row["base_event"] == "native_call_addmm.out")
     assert (linear["verdict"], linear["joined_by"]) == ("not_compared", None)
     assert linear["reason"] == "head: inside DELEGATE_CALL, instruction 1"

@@ -11,11 +11,10 @@ import pytest
 from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.corpus import CORPUS
 from tracehouse.ingest.errors import DumpError
-from tracehouse.ingest.sources.paths import Source
 from tracehouse.queries.profiler_blob.blocks import (
     FrameworkTax,
     ProfilerBlock,
-    read_profiler_blocks,
+    build_profiler_blocks,
 )
 from tracehouse.queries.profiler_blob.json_form import profiler_blob_json
 from tracehouse.queries.profiler_blob.time_scales import ProfilerTimeScale
@@ -40,7 +39,7 @@ def read(tmp_path):
     ) -> list[ProfilerBlock]:
         path = tmp_path / "a.prof"
         path.write_bytes(build_profiler_blob(*blocks))
-        return read_profiler_blocks(Source(str(path)), time_scale)
+        return build_profiler_blocks(path.read_bytes(), time_scale, name=path.name)
 
     return read_
 
@@ -106,9 +105,9 @@ def test_parsers_answer_follows_from_ours(name, scale):
     exception = golden.pop("exception", {}).get("type")
     if exception in REFUSALS:
         with pytest.raises(REFUSALS[exception]):
-            read_profiler_blocks(Source(str(path)), SCALES[scale])
+            build_profiler_blocks(path.read_bytes(), SCALES[scale])
         return
-    blocks = read_profiler_blocks(Source(str(path)), SCALES[scale])
+    blocks = build_profiler_blocks(path.read_bytes(), SCALES[scale])
     if exception:
         assert exception == "UnicodeDecodeError"
         assert r"\x" in json.dumps(profiler_blob_json(blocks))

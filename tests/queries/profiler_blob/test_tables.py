@@ -6,8 +6,7 @@ import pyarrow as pa
 import pytest
 
 from tests.support.blob_builder import block, build_profiler_blob
-from tracehouse.ingest.sources.paths import Source
-from tracehouse.queries.profiler_blob.blocks import read_profiler_blocks
+from tracehouse.queries.profiler_blob.blocks import build_profiler_blocks
 from tracehouse.queries.profiler_blob.tables import sample_table, titled_tables
 from tracehouse.queries.profiler_blob.time_scales import ProfilerTimeScale
 
@@ -28,11 +27,11 @@ def source(tmp_path):
             ),
         )
     )
-    return Source(str(path))
+    return path.read_bytes()
 
 
 def test_samples_are_one_row_per_event_and_iteration(source):
-    table = sample_table(read_profiler_blocks(source, CYCLES), CYCLES)
+    table = sample_table(build_profiler_blocks(source, CYCLES), CYCLES)
     assert table.column_names == [
         "block", "name", "chain_index", "instruction_id", "iteration_index", "start (cycles)",
         "duration (cycles)",
@@ -44,13 +43,13 @@ def test_samples_are_one_row_per_event_and_iteration(source):
 
 
 def test_samples_in_ms_are_doubles(source):
-    table = sample_table(read_profiler_blocks(source, NS), NS)
+    table = sample_table(build_profiler_blocks(source, NS), NS)
     assert table["duration (ms)"].type == pa.float64()
     assert table["duration (ms)"].to_pylist() == [4e-05, 8e-05, 3e-05, 2e-05]
 
 
 def test_titled_tables_are_profiles_then_taxes_then_memory(source):
-    tables = dict(titled_tables(read_profiler_blocks(source, NS), NS))
+    tables = dict(titled_tables(build_profiler_blocks(source, NS), NS))
     assert list(tables) == [
         "load: profile (ms)", "run: profile (ms)", "run: framework tax (ms)", "load: memory",
         "run: memory",
@@ -72,7 +71,7 @@ def test_each_block_has_its_own_tax_and_as_many_iterations_as_it_ran(tmp_path):
     path = tmp_path / "a.prof"
     events = ("Method::execute", 0, 4), ("native_call_a", 1, 2)
     path.write_bytes(build_profiler_blob(*[block("many", *events)] * 3, block("once", *events)))
-    tables = dict(titled_tables(read_profiler_blocks(Source(str(path)), NS), NS))
+    tables = dict(titled_tables(build_profiler_blocks(path.read_bytes(), NS), NS))
     assert [table.num_rows for title, table in tables.items() if "tax" in title] == [3, 1]
     assert tables["many: profile (ms)"].column_names[3:] == [f"iteration {i}" for i in range(3)]
     assert tables["once: profile (ms)"].column_names[3:] == ["iteration 0"]

@@ -15,8 +15,8 @@ from tracehouse.queries.report.calls import name_hidden_operators
 
 REPORTS = {
     "two builds": ("--base", BASE, "--head", HEAD),
-    "first night": ("--nightly", "--head", HEAD),
-    "second night": ("--nightly", "--head", LATER),
+    "first night": ("--head", HEAD),
+    "second night": ("--head", LATER),
 }
 STATES = {"two builds": "confirmed", "first night": "new", "second night": "confirmed"}
 

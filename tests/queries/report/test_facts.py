@@ -86,9 +86,9 @@ def test_devices_whose_clocks_were_wrong_or_are_doubted_are_named(tmp_path):
         warnings = read_facts(store, base=None, head="b6").quality.warnings
     assert warnings == [
         "pixel9's clock was at 1970-01-01 in b6 (2 dumps), which cannot be and does not count in "
-        "the order of builds: set it, and correct the dumps with 'tracehouse amend'",
+        "the order of builds: set it, and correct the dumps with 'tracehouse store amend'",
         "slow's clock was at 2025-11-22 in b6 (2 dumps), and the clocks of its other devices at "
-        "2026-01-01: if it is wrong, set it, and correct the dumps with 'tracehouse amend'",
+        "2026-01-01: if it is wrong, set it, and correct the dumps with 'tracehouse store amend'",
     ]
 
 

@@ -60,5 +60,7 @@ def test_a_dump_whose_events_are_gone_says_where_its_file_is(folder: Path, tmp_p
     shutil.copytree(folder / "store", tmp_path / "store")
     with Warehouse.open(tmp_path / "store") as store:
         store.writing.execute("DELETE FROM events")
-        with pytest.raises(QueryError, match=r"dump 1: .*tracehouse archive get [0-9a-f]{12}"):
+        with pytest.raises(
+            QueryError, match=r"dump 1: .*tracehouse store archive get [0-9a-f]{12}"
+        ):
             stored_dump(store, 1)

@@ -14,7 +14,7 @@ from tests.tools.audit.recordings import Recording
 
 @dataclass(frozen=True)
 class Amendment:
-    """Manifests that were wrong: which, as `tracehouse amend` takes it, and what is right."""
+    """Manifests that were wrong: which, as `tracehouse store amend` takes it, and what is right."""
 
     where: Mapping[str, str]
     stated: tuple[str, ...]

@@ -196,9 +196,7 @@ def _questions(dumps: Path) -> Iterator[tuple[str, list[Question]]]:
         "reports",
         [
             # Once: a night that was judged is stored, and only read again.
-            Question(
-                "nightly report", ("run", "report", "--nightly", "--format", "json", *nights), 1
-            ),
+            Question("nightly report", ("run", "report", "--format", "json", *nights), 1),
             Question("compare", ("run", "compare", *pair, "--format", "json", *nights), 3),
         ],
     )

@@ -111,7 +111,7 @@ def bench_scale(
     page = str(folder / "report.html")
     series = PAIR[0] * PAIR[1] * PAIR[-1]
     return {
-        what: _time("report", "--nightly", "--output", page, "--store", str(farm)),
+        what: _time("report", "--output", page, "--store", str(farm)),
         f"compare {series:,} series of {PAIR[3]} dumps": _time(
             "compare", "b1", "b2", "--format", "json", "--store", str(pair)
         ),

@@ -101,10 +101,8 @@ def _instants(ticks: list[int], instant: int) -> Iterator[int]:
 
 
 def list_reported(store: str, head: int) -> set[Regression]:
-    """The open regressions of `tracehouse report --nightly`."""
-    text = run(
-        "report", "--nightly", "--head", build_name(head), "--format", "json", "--store", store
-    )
+    """The open regressions of `tracehouse report`."""
+    text = run("report", "--head", build_name(head), "--format", "json", "--store", store)
     return {
         Regression(
             group["id"],

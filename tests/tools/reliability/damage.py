@@ -80,7 +80,10 @@ def judge_index(store: Path, expected: Rows) -> tuple[str, str]:
             return "harmless", ""
         outcome, problem = "silent", "rows are missing or others, without a word"
     except WarehouseError as error:
-        outcome, problem = "told", "" if "tracehouse rebuild" in str(error) else f"said: {error}"
+        outcome, problem = (
+            "told",
+            "" if "tracehouse store rebuild" in str(error) else f"said: {error}",
+        )
     rebuild_store(store)
     is_equal = read_rows(store) == expected
     return outcome, problem if is_equal else f"{problem}; rebuilt, it differs"

@@ -55,16 +55,16 @@ OPERATIONS: Mapping[str, Operation] = {
     "ingest --no-archive": line(
         "ingest", "FILES/new", "--no-archive", *_STORE, "--device=d", "--build=b7", "--model=m"
     ),
-    "drain": line("drain", *_STORE),
-    "retention": line("retention", "--raw-days=0", "--yes", *_STORE),
-    "amend": line("amend", "--where=build=b3", "--set=build=b9", "--yes", *_STORE),
-    "forget": line("forget", "--build=b2", "--yes", *_STORE),
+    "drain": line("store", "drain", *_STORE),
+    "retention": line("store", "retention", "--raw-days=0", "--yes", *_STORE),
+    "amend": line("store", "amend", "--where=build=b3", "--set=build=b9", "--yes", *_STORE),
+    "forget": line("store", "forget", "--build=b2", "--yes", *_STORE),
     "decide": _decide,
-    "compact": line("compact", *_STORE),
-    "snapshot": line("snapshot", *_STORE),
-    "rebuild": line("rebuild", *_STORE),
+    "compact": line("store", "compact", *_STORE),
+    "snapshot": line("store", "snapshot", *_STORE),
+    "rebuild": line("store", "rebuild", *_STORE),
     "rebuild --dumps": line(
-        "rebuild", f"--dumps={hashlib.sha256(tiny_dump(8)).hexdigest()}", *_STORE
+        "store", "rebuild", f"--dumps={hashlib.sha256(tiny_dump(8)).hexdigest()}", *_STORE
     ),
     "export": line("export", "lake", "DISK/lake", *_STORE),
     "lake compact": line("lake", "compact", "DISK/lake"),

@@ -55,14 +55,14 @@ def list_operations(files: Path) -> dict[str, Operation]:
     corrections = ("--set", "build=b9", "--set", "device.os=Linux")
     return {
         "ingest": ingest_folder("b7", files / "more"),
-        "retention": command("retention", "--raw-days", "0", "--yes"),
-        "amend": command("amend", "--where", "build=b3", *corrections, "--yes"),
-        "forget": command("forget", "--build", "b2", "--yes"),
-        "compact": command("compact"),
+        "retention": command("store", "retention", "--raw-days", "0", "--yes"),
+        "amend": command("store", "amend", "--where", "build=b3", *corrections, "--yes"),
+        "forget": command("store", "forget", "--build", "b2", "--yes"),
+        "compact": command("store", "compact"),
         "merge": merge,
-        "rebuild": command("rebuild"),
-        "snapshot": command("snapshot"),
-        "verify": command("verify", "--all"),
+        "rebuild": command("store", "rebuild"),
+        "snapshot": command("store", "snapshot"),
+        "verify": command("store", "verify", "--all"),
     }
 
 
@@ -86,11 +86,11 @@ def make_history(store: Path, files: Path) -> None:
     """Make a store on which all operations were done; its last commits are in the log alone."""
     for build in ("b1", "b2", "b4"):
         ingest_folder(build, files / build)(store)
-    command("forget", "--build", "b4", "--yes")(store)
+    command("store", "forget", "--build", "b4", "--yes")(store)
     ingest_folder("b3", files / "b3")(store)
-    command("retention", "--raw-days", "0", "--keep-builds", "b[2-3]", "--yes")(store)
-    command("amend", "--where", "build=b1", "--set", "model.backend=xnnpack", "--yes")(store)
-    command("snapshot")(store)
+    command("store", "retention", "--raw-days", "0", "--keep-builds", "b[2-3]", "--yes")(store)
+    command("store", "amend", "--where", "build=b1", "--set", "model.backend=xnnpack", "--yes")(store)
+    command("store", "snapshot")(store)
     warehouse = Warehouse.open_to_write(store)
     warehouse.ingest([files / "b6"], manifest=MANIFEST | {"build": "b6"})
     os._exit(0)  # without closing it

@@ -52,10 +52,10 @@ def list_actions(number: int, files: Path) -> dict[str, Operation]:
     corrections = ("--set", f"device.os={number:03}", "--yes")
     return {
         "ingest": command("ingest", files / build, *manifest, *patience),
-        "amend": command("amend", "--where", f"build={build}", *corrections, *patience),
-        "retention": command("retention", "--raw-days", "0", "--yes", *patience),
-        "compact": command("compact", *patience),
-        "snapshot": command("snapshot", *patience),
+        "amend": command("store", "amend", "--where", f"build={build}", *corrections, *patience),
+        "retention": command("store", "retention", "--raw-days", "0", "--yes", *patience),
+        "compact": command("store", "compact", *patience),
+        "snapshot": command("store", "snapshot", *patience),
     }
 
 

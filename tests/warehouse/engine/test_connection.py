@@ -51,7 +51,7 @@ def test_damage_names_the_command_that_mends_it_where_there_is_an_archive(
     (tmp_path / "archive").mkdir()
     error = translated(tmp_path, text)
     assert isinstance(error, DamagedStoreError)
-    assert str(error).endswith("'tracehouse rebuild'")
+    assert str(error).endswith("'tracehouse store rebuild'")
 
 
 def test_errors_of_the_disk_name_the_file_and_others_are_passed_on(tmp_path: Path) -> None:

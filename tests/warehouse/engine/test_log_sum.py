@@ -133,7 +133,7 @@ def test_a_log_that_no_longer_begins_like_one_is_told_and_rebuilt(
 ) -> None:
     change(log_of(file), 0, 1, b"\0")
     with pytest.raises(
-        DamagedStoreError, match=r"wal differs from the committed log .* 'tracehouse rebuild'"
+        DamagedStoreError, match=r"wal differs from the committed log .* 'tracehouse store rebuild'"
     ):
         open_now(file.parent, read_only=read_only)
     rebuild_store(file.parent)
@@ -150,7 +150,7 @@ def test_a_log_that_was_cut_is_told_with_its_remedy(bare: Path, share: float) ->
     with pytest.raises(StoreError, match=r"wal is truncated: .* move warehouse.duckdb.wal and"):
         Warehouse.open_to_write(bare.parent)
     (bare.parent / "archive").mkdir()
-    with pytest.raises(DamagedStoreError, match="'tracehouse rebuild'"):
+    with pytest.raises(DamagedStoreError, match="'tracehouse store rebuild'"):
         Warehouse.open_to_write(bare.parent)
     (bare.parent / "archive").rmdir()
     log_of(bare).unlink()

@@ -61,7 +61,7 @@ def test_a_store_of_an_unreleased_schema_says_how_to_upgrade_it_and_is_rebuilt(
     before = (unreleased / FILE_NAME).read_bytes()
     for read_only in (True, False):
         with pytest.raises(
-            OldStoreError, match=rf"schema 9, now {PRESENT}\); .* 'tracehouse migrate'"
+            OldStoreError, match=rf"schema 9, now {PRESENT}\); .* 'tracehouse store migrate'"
         ):
             open_now(unreleased, read_only=read_only)
     assert (unreleased / FILE_NAME).read_bytes() == before
@@ -86,7 +86,7 @@ def test_a_reader_of_an_old_store_says_how_to_migrate_it_and_a_writer_does(
 ) -> None:
     before = (store / FILE_NAME).read_bytes()
     with pytest.raises(
-        OldStoreError, match=rf"schema {PRESENT}, now {NEXT}\); .* 'tracehouse migrate'"
+        OldStoreError, match=rf"schema {PRESENT}, now {NEXT}\); .* 'tracehouse store migrate'"
     ):
         Warehouse.open(store, read_only=True).schema()
     assert (store / FILE_NAME).read_bytes() == before

@@ -94,7 +94,7 @@ def test_a_torn_file_beside_a_log_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is truncated, and has a write-ahead log"):
         Warehouse.open_to_write(tmp_path, create=True)
     (tmp_path / "archive").mkdir()
-    with pytest.raises(DamagedStoreError, match=r"is truncated; .*'tracehouse rebuild'"):
+    with pytest.raises(DamagedStoreError, match=r"is truncated; .*'tracehouse store rebuild'"):
         Warehouse.open_to_write(tmp_path, create=True)
     assert (tmp_path / f"{FILE_NAME}.wal").read_bytes() == b"committed"
 

@@ -143,7 +143,7 @@ def test_a_damaged_snapshot_is_named_with_the_command_that_mends_the_store(store
     with Warehouse.open_to_write(store), pytest.raises(DamagedStoreError) as caught:
         Warehouse.open(store, read_only=True).schema()
     assert f"snapshots/{taken.path.name} is damaged" in str(caught.value)
-    assert str(caught.value).endswith("'tracehouse rebuild'")
+    assert str(caught.value).endswith("'tracehouse store rebuild'")
 
 
 def test_a_snapshot_that_is_gone_when_it_is_opened_is_passed_over(store: Path) -> None:
@@ -219,17 +219,17 @@ def test_the_newest_snapshot_of_a_damaged_store_is_read_and_the_damage_told(
     with Warehouse.open(store, read_only=True) as reader:
         what = "gone;" if is_gone else "damaged "
         assert reader.damage.startswith(f"{FILE_NAME} is {what}")
-        assert reader.damage.endswith("'tracehouse rebuild'")
+        assert reader.damage.endswith("'tracehouse store rebuild'")
     (taken,) = find_snapshots(store)
     for create in (False, True):
         with pytest.raises(DamagedStoreError) as caught:
             Warehouse.open_to_write(store, create=create)
         told = (
-            rf"'tracehouse rebuild'; until .* the snapshot of {taken.taken_at:%Y-%m-%d} .* s old$"
+            rf"'tracehouse store rebuild'; until .* snapshot of {taken.taken_at:%Y-%m-%d} .* s old$"
         )
         assert re.search(told, str(caught.value))
     taken.path.unlink()
-    with pytest.raises(DamagedStoreError, match=r"'tracehouse rebuild'$"):
+    with pytest.raises(DamagedStoreError, match=r"'tracehouse store rebuild'$"):
         Warehouse.open(store, read_only=True).schema()
 
 
@@ -258,7 +258,8 @@ def test_damage_that_shows_when_it_is_read_tells_how_to_ask_a_snapshot(
         assert reader.damage == ""
         with pytest.raises(DamagedStoreError) as caught:
             reader.sql(ALL)
-    told = rf"'tracehouse rebuild'; until then, copy (\S+) .* {taken.taken_at:%Y-%m-%d} .* s old$"
+    told = rf"'tracehouse store rebuild'; until then, copy (\S+) .* {taken.taken_at:%Y-%m-%d} "
+    told += r".* s old$"
     found = re.search(told, str(caught.value))
     assert found
     other = tmp_path / "other"
@@ -269,6 +270,6 @@ def test_damage_that_shows_when_it_is_read_tells_how_to_ask_a_snapshot(
     taken.path.unlink()
     with (
         Warehouse.open(store, read_only=True) as reader,
-        pytest.raises(DamagedStoreError, match=r"'tracehouse rebuild'$"),
+        pytest.raises(DamagedStoreError, match=r"'tracehouse store rebuild'$"),
     ):
         reader.sql(ALL)

@@ -107,7 +107,7 @@ def test_a_damaged_store_names_the_command_that_mends_it(store: Path) -> None:
     damaged = read_status(store)
     (store / FILE_NAME).unlink()
     for status in (damaged, read_status(store)):
-        assert status.problem.endswith("with 'tracehouse rebuild'")
+        assert status.problem.endswith("with 'tracehouse store rebuild'")
         assert status.counts is None
         assert status.archive_segments > 0
 
@@ -121,7 +121,7 @@ def test_damage_that_shows_only_when_read_is_told(store: Path) -> None:
         (store / FILE_NAME).write_bytes(data[:start] + bytes(4096) + data[start + 4096 :])
         problems.add(read_status(store).problem)
     assert any(problems)
-    assert all("'tracehouse rebuild'" in problem for problem in problems if problem)
+    assert all("'tracehouse store rebuild'" in problem for problem in problems if problem)
 
 
 def test_where_there_is_no_store_it_says_so(tmp_path: Path) -> None:

@@ -107,6 +107,16 @@ def test_a_change_has_the_figures_of_the_nightly_report(nightly):
     assert {key: found.get(key) for key in members} == members
 
 
+def test_series_without_a_change_are_counted_in_a_note(nightly):
+    every = nightly.query("nightly_verdicts", device="phone")
+    answer = nightly.query("change_points", device="phone")
+    changed = len({_key(row) for row in answer.to_pylist()})
+    note = (
+        f"{len(every) - changed:,} other series have no change: 'tracehouse query nightly_verdicts'"
+    )
+    assert answer.schema.metadata == {b"note": note.encode()}
+
+
 def test_a_change_that_is_gone_stays_with_the_build_that_fixed_it(tmp_path):
     slower = {"native_call_relu.out": 1.2}
     nights = [record_build(n, slower if 3 <= n < 6 else {}) for n in range(8)]

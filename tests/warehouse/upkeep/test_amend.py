@@ -106,7 +106,9 @@ def test_facts_can_be_stated_later_and_withdrawn_and_are_rebuilt(store: Path) ->
 
 def test_a_conflict_is_settled_once_the_manifests_agree(store: Path, files: list[Path]) -> None:
     refused = ingest(store, files[0]).refused[0]
-    assert f"'tracehouse amend --dump {refused.sha256[:12]} --set FIELD=VALUE'" in refused.detail
+    assert (
+        f"'tracehouse store amend --dump {refused.sha256[:12]} --set FIELD=VALUE'" in refused.detail
+    )
     amend(store, *(f"{name}={MANIFEST[name]}" for name in MANIFEST), "os=", "commit=", "clock=ns")
     amend(store, "captured_at=", "counters=", device="pixel8", model="mv2")
     assert ingest(store, files[0]).n_duplicates == 1
@@ -134,6 +136,6 @@ def test_the_method_of_a_dump_with_an_etrecord_is_not_amended(
     dump = Path(shutil.copy(files[1], tmp_path))
     shutil.copy(MODELS / "mixed_xnnpack.etrecord", dump.with_suffix(".etrecord"))
     ingest(store, dump)
-    with pytest.raises(QueryError, match="forget the dump with 'tracehouse forget'"):
+    with pytest.raises(QueryError, match="forget the dump with 'tracehouse store forget'"):
         amend(store, "method=forward", device="pixel8")
     assert amend(store, "method=forward") == 1

@@ -55,7 +55,7 @@ def test_a_copy_that_differs_does_not_take_the_place_of_the_store(
     before = (store / FILE_NAME).read_bytes()
     sums = iter(({}, {"dumps": 1}))
     monkeypatch.setattr(compaction, "table_checksums", lambda _: next(sums))
-    with pytest.raises(StoreError, match=r"copy differs.*'tracehouse rebuild'"):
+    with pytest.raises(StoreError, match=r"copy differs.*'tracehouse store rebuild'"):
         compact_store(store)
     assert (store / FILE_NAME).read_bytes() == before
     with Warehouse.open_to_write(store) as warehouse:

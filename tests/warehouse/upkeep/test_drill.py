@@ -88,7 +88,7 @@ def test_rows_that_were_altered_are_named_with_the_remedy(store: Path) -> None:
     ((damage,), sha256) = (found.damages, found.damages[0].sha256)
     assert (damage.dump_id, damage.tables) == (3, "events, event_stats")
     assert damage.problem == "rows differ from those that a rebuild gives"
-    assert found.remedy == f"tracehouse rebuild --dumps {str(sha256)[:16]}"
+    assert found.remedy == f"tracehouse store rebuild --dumps {str(sha256)[:16]}"
 
 
 def test_what_came_after_a_snapshot_is_no_difference(store: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_dump_that_the_archive_lost_is_named(store: Path) -> None:
     assert (damage.tables, damage.problem) == (
         "archived_files", "the archive does not have the dump",
     )  # fmt: skip
-    assert (found.n_decoded, found.remedy) == (4, "tracehouse rebuild")
+    assert (found.n_decoded, found.remedy) == (4, "tracehouse store rebuild")
 
 
 class _FailingDecoder:

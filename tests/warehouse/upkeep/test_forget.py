@@ -188,7 +188,7 @@ def test_who_is_interrupted_before_the_file_is_compacted_is_told_what_ends_it(st
     with (
         Warehouse.open(store, read_only=True),
         pytest.raises(
-            StoreError, match=r"locked by .* may contain them .* 'tracehouse compact' is"
+            StoreError, match=r"locked by .* may contain them .* 'tracehouse store compact' is"
         ),
     ):
         finish_forgetting(lambda: compact_store(store))

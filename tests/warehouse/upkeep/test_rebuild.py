@@ -94,7 +94,7 @@ def test_a_store_without_its_file_says_so_and_is_rebuilt(store: Path, damage: st
             data[:9000] if damage == "cut" else data[:4096] + bytes(8192) + data[12288:]
         )
     for read_only in (True, False):
-        with pytest.raises(DamagedStoreError, match="'tracehouse rebuild'"):
+        with pytest.raises(DamagedStoreError, match="'tracehouse store rebuild'"):
             Warehouse.open(store, read_only=read_only, create=not read_only)
     done = rebuild_store(store)
     assert (done.kept is None) == (damage == "gone")
@@ -128,7 +128,7 @@ def test_a_damaged_file_is_never_left_without_its_log(store: Path) -> None:
 
     kill_at("spoilt:1", spoil)
     kill_at("set aside:2", lambda: rebuild_store(store))
-    with pytest.raises(DamagedStoreError, match="'tracehouse rebuild'"):
+    with pytest.raises(DamagedStoreError, match="'tracehouse store rebuild'"):
         Warehouse.open(store, read_only=True).schema()
     assert rebuild_store(store).kept
     assert everything(store) == before
@@ -243,7 +243,7 @@ def test_a_rebuild_that_would_have_fewer_dumps_than_the_archive_replaces_nothing
 ) -> None:
     before = (store / FILE_NAME).read_bytes()
     told = rf"1 dumps of the archive .*{BROKEN} \(\w+\): uncommittable: KeyError: 'bug'; .*"
-    told += r", in 0+1-0+\d+\.\w+\.parquet; mend the cause .*'tracehouse rebuild --force'"
+    told += r", in 0+1-0+\d+\.\w+\.parquet; mend the cause .*'tracehouse store rebuild --force'"
     with pytest.raises(UnloadableDumpsError, match=told):
         rebuild_store(store)
     assert (store / FILE_NAME).read_bytes() == before

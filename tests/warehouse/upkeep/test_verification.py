@@ -74,7 +74,7 @@ def test_rows_that_changed_are_named_with_the_command_that_mends_them(store: Pat
     found = verify(store)
     ((damage,), sha256) = (found.damages, found.damages[0].sha256)
     assert damage[3:] == ("events", "rows were changed since they were written")
-    assert found.remedy == f"tracehouse rebuild --dumps {str(sha256)[:16]}"
+    assert found.remedy == f"tracehouse store rebuild --dumps {str(sha256)[:16]}"
     assert damaged(store) == [(3, "events")]
     with Warehouse.open_to_write(store) as warehouse:
         chosen = choose_dumps(warehouse.writing, prefix=sha256)
@@ -122,7 +122,7 @@ def test_shared_rows_are_mended_by_a_whole_rebuild(store: Path) -> None:
     spoil(store, "UPDATE graph_nodes SET op = 'wrong'")
     found = verify(store)
     assert found.damages == [Damage(None, None, "", "graph_nodes", "rows differ from the archive")]
-    assert found.remedy == "tracehouse rebuild"
+    assert found.remedy == "tracehouse store rebuild"
     rebuild_store(store)
     assert verify(store).damages == []
 
@@ -171,10 +171,10 @@ def test_the_remedy_names_a_few_dumps_that_the_archive_has_or_mends_the_whole_st
     damages = [Damage(n, f"{n:016}" * 4, "a.etdp", "events", "changed") for n in range(21)]
     hashes = [str(one.sha256) for one in damages]
     assert find_remedy([], hashes) == ""
-    few = f"tracehouse rebuild --dumps {0:016} --dumps {1:016}"
+    few = f"tracehouse store rebuild --dumps {0:016} --dumps {1:016}"
     assert find_remedy(damages[:2], hashes) == few
-    assert find_remedy(damages[:2], hashes[:1]) == "tracehouse rebuild"
-    assert find_remedy(damages, hashes) == "tracehouse rebuild"
+    assert find_remedy(damages[:2], hashes[:1]) == "tracehouse store rebuild"
+    assert find_remedy(damages, hashes) == "tracehouse store rebuild"
 
 
 def test_a_file_of_the_archive_that_cannot_be_decoded_is_named(
@@ -189,4 +189,4 @@ def test_a_file_of_the_archive_that_cannot_be_decoded_is_named(
     found = verify(store)
     assert [damage[0] for damage in found.damages] == [3]
     assert found.damages[0].problem == "the file in the archive cannot be decoded"
-    assert (found.n_decoded, found.remedy) == (4, "tracehouse rebuild")
+    assert (found.n_decoded, found.remedy) == (4, "tracehouse store rebuild")

@@ -129,7 +129,7 @@ def test_a_question_without_an_answer_is_a_problem_that_says_why(
 def test_the_report_is_that_of_the_command_line(
     client: TestClient, store: Path, run: Run, form: str
 ) -> None:
-    asked = ("report", "--nightly", "--head", "ch26", "--store", store, "--format", form)
+    asked = ("report", "--head", "ch26", "--store", store, "--format", form)
     answer = client.get("/v1/report", params={"head": "ch26", "format": form})
     assert answer.content == run(*asked).out
     assert answer.headers["tracehouse-verdict"] != ""
@@ -144,7 +144,7 @@ def test_the_report_is_of_the_settings_that_the_service_was_given(
 ) -> None:
     config = tmp_path / "team.toml"
     config.write_text('[serve]\nport = 0\n[[muted]]\nmodel = "*"\nreason = "not mine"\n')
-    words = ("report", "--nightly", "--store", nightly_store, "--format", "json")
+    words = ("report", "--store", nightly_store, "--format", "json")
     copied = shutil.copytree(nightly_store, tmp_path / "store")
     service = Service(copied, ServiceSettings(free_bytes=0), config=config)
     with TestClient(make_app(service), "http://127.0.0.1") as client:

@@ -137,12 +137,14 @@ def _by_self_time(row: Row) -> tuple[Any, ...]:
 
 def framework_tax(dumps: Sequence[Recording], params: Params) -> list[Row]:
     scope, rows = params.get("scope", "total"), []
+    is_by_backend = params.get("group_by") == "backend"
+    backends: dict[Any, list[Recording]] = defaultdict(list)
     for place, own in grouped(dumps, params).items():
         runs = complete(own, params)
         found: list[Row] = []
-        if scope in ("total", "all") and runs:
-            row = taxed("total", METHOD, [run_parts(run) for _, run in runs])
-            found.append(row | _untimed(dump for dump, _ in runs))
+        backends[place[4]] += own
+        if scope in ("total", "all") and not is_by_backend:
+            found += _taxed_total(runs)
         if scope in ("run", "all"):
             for dump, run in runs:
                 where = METHOD | {"dump_id": dump.number, "run_index": run.index}
@@ -152,7 +154,17 @@ def framework_tax(dumps: Sequence[Recording], params: Params) -> list[Row]:
         if scope in ("delegate", "all"):
             found += _taxed_calls(runs, "delegate")
         rows += [named(place) | row for row in found]
+    for backend, own in backends.items() if is_by_backend and scope in ("total", "all") else ():
+        place = named((None, None, None, None, backend, backend))
+        rows += [place | row for row in _taxed_total(complete(own, params))]
     return rows
+
+
+def _taxed_total(runs: list[tuple[Recording, Run]]) -> list[Row]:
+    if not runs:
+        return []
+    row = taxed("total", METHOD, [run_parts(run) for _, run in runs])
+    return [row | _untimed(dump for dump, _ in runs)]
 
 
 def _untimed(dumps: Iterable[Recording]) -> Row:

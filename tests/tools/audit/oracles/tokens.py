@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from tests.tools.audit.oracles.places import Params, Row, grouped, named
+from tests.tools.audit.oracles.places import Params, Row, grouped, named, series_of
 from tests.tools.audit.oracles.runs import alike
 from tests.tools.audit.recordings import Recording, Run
 from tests.tools.audit.statistics import middle, percentile, ratio, scaled
@@ -15,12 +15,18 @@ def token_latency(dumps: Sequence[Recording], params: Params) -> list[Row]:
     step, rows = params.get("step"), []
     for place, own in grouped(dumps, params).items():
         positions: dict[int, list[Row]] = defaultdict(list)
-        for dump in own:
+        for dump in filter(_generates, own):
             for number, turn in enumerate(_turns(dump)):
                 for row in _tokens(dump, number, turn, step):
                     positions[row["position"]].append(row)
         rows += [named(place) | _latency(at, tokens) for at, tokens in positions.items()]
     return rows
+
+
+def _generates(dump: Recording) -> bool:
+    """Whether it is of a model that writes tokens: it has several kinds of executions."""
+    kinds = {series_of(dump, run) for run in dump.runs if run.of_kind("method")}
+    return len(kinds) > 1 or any(key.endswith("decode_method") for key in dump.tags)
 
 
 Turn = tuple[list[Run], list[Run], list[float | None]]
