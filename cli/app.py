@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # Commands that work with a service, and commands that need no store.
 _WITH_A_SERVICE = {
     *("ingest", "upload", "watch"),
-    *("query", "compare", "report", "explain", "plan", "sql", "status", "schema", "mcp"),
+    *("ls", "query", "compare", "report", "explain", "plan", "sql", "status", "schema", "mcp"),
     *("retention", "compact", "amend", "forget", "accept", "snapshot", "rebuild"),
 }
 _WITHOUT_A_STORE = {

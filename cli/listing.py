@@ -23,6 +23,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         ),
     },
     "Ask": {
+        "ls": ("tracehouse ls", "tracehouse ls builds --device pixel8"),
         "query": (
             "tracehouse query percentiles --model mv2",
             "tracehouse query percentiles --help",
