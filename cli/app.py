@@ -42,7 +42,7 @@ _WITH_A_SERVICE = {
 }
 _WITHOUT_A_STORE = {
     *("inspect", "etrecord", "inspect-prof", "numeric-gap", "export"),
-    *("sample", "simulate", "doctor", "completion", "lake", "spark"),
+    *("demo", "sample", "simulate", "doctor", "completion", "lake", "spark"),
 }
 
 

@@ -114,6 +114,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "tracehouse spark watch dumps/ lake/ --once",
             "tracehouse spark query percentiles --model mv2 --lake s3://farm/lake",
         ),
+        "demo": ("tracehouse demo",),
         "sample": ("tracehouse sample farm/",),
         "simulate": ("tracehouse simulate farm/ --devices 3 --builds 5",),
         "doctor": ("tracehouse doctor --format json",),

@@ -71,11 +71,17 @@ def write_passed_over(counts: Mapping[str, int]) -> None:
 
 def write_arrivals(arrivals: Arrivals | None, store: Path) -> None:
     """Print what an ingest understood of its files, if any, and the command to run next."""
+    for line in arrival_lines(arrivals, store):
+        write_note(line)
+
+
+def arrival_lines(arrivals: Arrivals | None, store: Path) -> list[str]:
+    """The lines of `write_arrivals`."""
     if arrivals is None:
-        return
-    write_note(f"understood: {arrivals}")
+        return []
     options = () if str(store) == DEFAULT_PATH else ("--store", str(store))
-    write_note(f"next: {join(('tracehouse', *arrivals.next_command, *options))}")
+    command = join(("tracehouse", *arrivals.next_command, *options))
+    return [f"understood: {arrivals}", f"next: {command}"]
 
 
 def write_oddities(notes: Sequence[str]) -> None:
