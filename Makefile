@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Hundreds of processes are started, each of which would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-serve drill test test-unit test-store test-system test-all lint parity audit fuzz mutate torture torture-service bench bench-against bench-scale bench-service bench-inspector bench-detection test-executorch dist test-clients test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
+.PHONY: help demo pictures demo-serve drill test test-unit test-store test-system test-all lint parity audit fuzz mutate torture torture-service bench bench-against bench-scale bench-service bench-inspector bench-detection test-executorch dist test-clients test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -25,6 +25,9 @@ help: ## Show the targets
 demo: .venv/.runtime ## Ingest the real dumps that ship with the project, report on them, serve their page
 	@mkdir -p build
 	@PATH="$(CURDIR)/$(BIN):$$PATH" tracehouse demo build/demo
+
+pictures: .venv/.installed ## Make the pictures of documents anew, and what commands print there; needs Chromium
+	$(BIN)/python -m tests.tools.pictures
 
 demo-serve: .venv/.installed ## Serve that farm, upload to it with curl, ask it, open its page
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tests/data/demo-serve.sh
