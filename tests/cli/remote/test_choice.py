@@ -88,7 +88,7 @@ ELSEWHERE = {
         "doctor",
         "completion",
     ),
-    *("export", "lake", "spark", "sample", "explain"),
+    *("export", "lake", "spark", "sample", "explain", "demo", "ls"),
     *("retention", "compact", "amend", "forget", "accept", "snapshot", "rebuild"),
 }
 
