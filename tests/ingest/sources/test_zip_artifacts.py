@@ -196,16 +196,25 @@ def test_packed_dumps_in_a_zip_may_not_inflate_too_much_together(
         find_sources([path])
 
 
-def test_streamed_dumps_in_a_zip_count_with_what_they_may_become(tmp_path: Path) -> None:
-    """A pipe into zstd states no size: each of them would count as 64 MB."""
+def pack_stream(data: bytes) -> bytes:
+    """A frame of zstd that does not state the size of its contents, as a pipe writes it."""
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, "zstd") as stream:
-        stream.write(bytes(range(256)) * 99)
+        stream.write(data)
+    return bytes(sink.getvalue())
+
+
+def test_streamed_dumps_in_a_zip_count_with_what_they_may_become(tmp_path: Path) -> None:
+    """Otherwise each of them would count as 64 MB."""
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w") as archive:
         for number in range(3):
-            archive.writestr(f"{number}.etdp.zst", bytes(sink.getvalue()))
-    assert [len(read_dump_bytes(source)) for source in find_sources([path])] == [256 * 99] * 3
+            archive.writestr(f"{number}.etdp.zst", pack_stream(bytes(range(256)) * 99))
+        archive.writestr("bomb.etdp.zst", pack_stream(bytes(9 << 20)))
+    *dumps, bomb = find_sources([path])
+    assert [len(read_dump_bytes(source)) for source in dumps] == [256 * 99] * 3
+    with pytest.raises(SourceError, match="unpacks to another size than it states or may have"):
+        read_dump_bytes(bomb)
 
 
 def test_packed_companions_in_a_zip_may_not_inflate_too_much_together(
