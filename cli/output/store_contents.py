@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from itertools import pairwise
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import reduce
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracehouse.queries.report.figures import count_text
 
@@ -19,9 +18,8 @@ KINDS = ("device", "build", "model")
 NIGHTLY_REPORT = ("report", "--nightly")  # its command line
 _NIGHTLY_BUILDS = 4  # of a series, of which a nightly report can judge the last
 _MOST_NAMED = 5
-_COUNTS = ("dump_count", *(f"{kind}_count" for kind in KINDS))
+_SERIES = ("device", "model", "backend")  # whose rows follow each other, builds in their order
 _LATEST = datetime.max.replace(tzinfo=UTC)
-_Row = dict[str, Any]
 
 
 class Arrivals(NamedTuple):
@@ -48,14 +46,14 @@ def list_contents(coverage: pa.Table, kinds: Sequence[str] = KINDS) -> pa.Table:
     """
     import pyarrow as pa
 
-    rows = coverage.to_pylist()
+    time = pa.timestamp("us", "UTC")
+    counts = dict.fromkeys(("dump_count", *(f"{kind}_count" for kind in KINDS)), pa.int64())
+    types = {"kind": pa.string(), "name": pa.string(), **counts, "backends": pa.string()}
+    types |= {"first_captured_at": time, "last_captured_at": time}
     listed = []
     for kind in kinds:
-        groups = _group(rows, itemgetter(kind))
-        listed += [_count(kind, name, groups[name]) for name in _names(rows, kind)]
-    time = pa.timestamp("us", "UTC")
-    types = {"kind": pa.string(), "name": pa.string(), **dict.fromkeys(_COUNTS, pa.int64())}
-    types |= {"backends": pa.string(), "first_captured_at": time, "last_captured_at": time}
+        found = {row[kind]: row for row in _count(coverage, kind).to_pylist()}
+        listed += [_row(kind, name, found[name]) for name in _names(coverage, kind)]
     return pa.Table.from_pylist(listed, pa.schema(types))
 
 
@@ -72,21 +70,27 @@ def tables_for_people(contents: pa.Table) -> list[pa.Table]:
             name: pc.strftime(rows[f"{name}_captured_at"], "%Y-%m-%d %H:%MZ")
             for name in ("first", "last")
         }
-        tables.append(
-            pa.table({kind: rows["name"], **others, "backends": rows["backends"], **times})
-        )
+        columns = {kind: rows["name"], **others, "backends": rows["backends"], **times}
+        tables.append(pa.table(columns))
     return [table for table in tables if table.num_rows]
 
 
 def find_arrivals(coverage: pa.Table, *, since: datetime) -> Arrivals | None:
     """What came into a store since a time; None if nothing did."""
-    rows = coverage.to_pylist()
-    new = [row for row in rows if row["last_ingested_at"] >= since]
-    if not new:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    time = pa.scalar(since, pa.timestamp("us", "UTC"))
+    new = coverage.filter(pc.field("last_ingested_at") >= time)
+    if not new.num_rows:
         return None
-    builds = _builds_of_series(rows)
-    longest = max((builds[series] for series in _builds_of_series(new)), key=len)
-    return Arrivals({kind: _names(new, kind) for kind in KINDS}, _next_command(longest))
+    counts = coverage.group_by(list(_SERIES)).aggregate(
+        [("build", "count_distinct"), ("last_ingested_at", "max")]
+    )
+    changed = counts.filter(pc.field("last_ingested_at_max") >= time).to_pylist()
+    longest = max(changed, key=lambda row: row["build_count_distinct"])
+    builds = _order_builds(coverage.filter(_is_of(coverage, longest)))
+    return Arrivals({kind: _names(new, kind) for kind in KINDS}, _next_command(builds))
 
 
 def _next_command(builds: Sequence[str]) -> tuple[str, ...]:
@@ -103,51 +107,40 @@ def _describe(kind: str, names: Sequence[str]) -> str:
     return counted if len(names) > _MOST_NAMED else f"{counted} ({', '.join(names)})"
 
 
-def _group(rows: Iterable[_Row], key: Callable[[_Row], Any]) -> dict[Any, list[_Row]]:
-    groups: dict[Any, list[_Row]] = defaultdict(list)
-    for row in rows:
-        groups[key(row)].append(row)
-    return groups
+def _count(coverage: pa.Table, kind: str) -> pa.Table:
+    """The counts of each device, build or model."""
+    others = [(other, "count_distinct") for other in KINDS if other != kind]
+    own = [("dump_count", "sum"), ("backend", "distinct")]
+    times = [("first_captured_at", "min"), ("last_captured_at", "max")]
+    return coverage.group_by(kind).aggregate([*own, *others, *times])
 
 
-def _count(kind: str, name: str, rows: Sequence[_Row]) -> _Row:
-    """The row about one device, build or model, of its rows of `coverage`."""
-    first = [row["first_captured_at"] for row in rows if row["first_captured_at"]]
-    last = [row["last_captured_at"] for row in rows if row["last_captured_at"]]
-    backends = sorted({row["backend"] for row in rows if row["backend"]})
+def _row(kind: str, name: str, found: dict[str, object]) -> dict[str, object]:
+    """The row of `list_contents` of a row of `_count`."""
+    backends = found["backend_distinct"]
+    named = sorted(filter(None, backends)) if isinstance(backends, list) else []
     return {
         "kind": kind,
         "name": name,
-        "dump_count": sum(row["dump_count"] for row in rows),
-        **{f"{one}_count": len({row[one] for row in rows}) for one in KINDS},
-        "backends": ", ".join(backends) or None,
-        "first_captured_at": min(first, default=None),
-        "last_captured_at": max(last, default=None),
+        "dump_count": found["dump_count_sum"],
+        **{f"{one}_count": found.get(f"{one}_count_distinct", 1) for one in KINDS},
+        "backends": ", ".join(named) or None,
+        "first_captured_at": found["first_captured_at_min"],
+        "last_captured_at": found["last_captured_at_max"],
     }
 
 
-def _names(rows: Sequence[_Row], kind: str) -> list[str]:
+def _names(coverage: pa.Table, kind: str) -> list[str]:
     if kind == "build":
-        return _order_builds(rows)
-    return sorted({row[kind] for row in rows})
+        return _order_builds(coverage)
+    return sorted(coverage[kind].unique().to_pylist())
 
 
-def _builds_of_series(rows: Iterable[_Row]) -> dict[Hashable, list[str]]:
-    """The builds of each device, model and backend, in the order of the rows, which is theirs."""
-    series = _group(rows, itemgetter("device", "pool", "model", "backend"))
-    return {key: [row["build"] for row in some] for key, some in series.items()}
-
-
-def _order_builds(rows: Sequence[_Row]) -> list[str]:
+def _order_builds(coverage: pa.Table) -> list[str]:
     """All builds in an order that agrees with that of each series; the earlier recorded first."""
-    times: dict[str, datetime] = {}
-    for row in rows:
-        build, time = row["build"], row["first_captured_at"] or _LATEST
-        times[build] = min(times.get(build, _LATEST), time)
-    after: dict[str, set[str]] = {build: set() for build in times}
-    for builds in _builds_of_series(rows).values():
-        for one, other in pairwise(builds):
-            after[one].add(other)
+    counted = _count(coverage, "build").to_pylist()
+    times = {row["build"]: row["first_captured_at_min"] or _LATEST for row in counted}
+    after = _find_later(coverage)
     waits = dict.fromkeys(times, 0)
     for build in (later for some in after.values() for later in some):
         waits[build] += 1
@@ -162,3 +155,35 @@ def _order_builds(rows: Sequence[_Row]) -> list[str]:
             if not waits[later]:
                 heapq.heappush(ready, (times[later], later))
     return ordered
+
+
+def _find_later(coverage: pa.Table) -> dict[str, set[str]]:
+    """The builds that follow each build immediately in a series."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    one, other = coverage.slice(0, max(coverage.num_rows - 1, 0)), coverage.slice(1)
+    is_same = reduce(
+        pc.and_,
+        [pc.equal(pc.fill_null(one[name], ""), pc.fill_null(other[name], "")) for name in _SERIES],
+    )
+    pairs = pa.table({"one": one["build"], "other": other["build"]}).filter(is_same)
+    after: dict[str, set[str]] = defaultdict(set)
+    for pair in pairs.group_by(["one", "other"]).aggregate([]).to_pylist():
+        if pair["one"] != pair["other"]:  # of two pools
+            after[pair["one"]].add(pair["other"])
+    return after
+
+
+def _is_of(coverage: pa.Table, series: dict[str, object]) -> pa.ChunkedArray:
+    """Whether each row is of a series."""
+    import pyarrow.compute as pc
+
+    return reduce(
+        pc.and_,
+        [
+            pc.is_null(coverage[name]) if series[name] is None
+            else pc.fill_null(pc.equal(coverage[name], series[name]), False)
+            for name in _SERIES
+        ],
+    )  # fmt: skip

@@ -42,7 +42,7 @@ def test_demo_on_a_terminal_shows_all_uses_and_serves_the_page_until_interrupted
         "night5",
         "report: tracehouse-demo/report.html",
         "$ tracehouse compare base f136 ",
-        "f136 against base: 6 slower",
+        "f136 against base",
         "tracehouse-demo has the dumps, the store and the report",
         "$ tracehouse serve --port 0 ",
     ]

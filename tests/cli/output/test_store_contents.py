@@ -5,7 +5,12 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from tracehouse.cli.output.store_contents import find_arrivals, list_contents, tables_for_people
+from tracehouse.cli.output.store_contents import (
+    NIGHTLY_REPORT,
+    find_arrivals,
+    list_contents,
+    tables_for_people,
+)
 
 
 def at(day: int) -> datetime:
@@ -65,6 +70,11 @@ def test_builds_keep_the_order_of_each_series_and_then_that_of_their_recordings(
     assert table["name"].to_pylist() == ["middle", "late", "early"]
 
 
+def test_build_of_two_pools_does_not_follow_itself() -> None:
+    rows = coverage(("p", "m", None, "b1", 1), ("p", "m", None, "b1", 1), ("p", "m", None, "b2", 2))
+    assert list_contents(rows, ["build"])["name"].to_pylist() == ["b1", "b2"]
+
+
 def test_people_get_a_table_for_each_kind() -> None:
     contents = list_contents(coverage(("p", "m", "xnn", "b", 1)))
     devices, builds, models = tables_for_people(contents)
@@ -90,7 +100,7 @@ def test_only_what_came_in_is_understood_and_up_to_five_names_are_shown() -> Non
 @pytest.mark.parametrize(
     ("builds", "command"),
     [
-        (4, ("report", "--nightly")),
+        (4, NIGHTLY_REPORT),
         (3, ("compare", "b1", "b2")),
         (1, ("query", "operator_hotspots", "--build", "b0")),
     ],
