@@ -4,12 +4,16 @@ import os
 import pty
 import signal
 import subprocess
+import sys
+import webbrowser
 from pathlib import Path
 
 import pytest
 
 from tests.support.command import COMMAND, ENVIRONMENT, Run, run_process
 from tracehouse import Warehouse
+from tracehouse.cli.commands.demo import _open_page
+from tracehouse.warehouse.inbox.served import FoundService, served
 
 
 @pytest.mark.system
@@ -51,6 +55,23 @@ def test_demo_on_a_terminal_shows_all_uses_and_serves_the_page_until_interrupted
     assert places == sorted(places)
     assert (again.code, again.out) == (1, b"")
     assert "another process has it open; end that, or name another folder" in again.error
+
+
+def test_page_opens_by_itself_only_where_there_is_a_display(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    monkeypatch.setattr(sys, "platform", "linux")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    with served(tmp_path) as announce:
+        announce(FoundService("http://127.0.0.1:9", "key"))
+        _open_page(tmp_path)
+        assert opened == []
+        monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+        _open_page(tmp_path)
+    assert opened == ["http://127.0.0.1:9"]
 
 
 def test_store_of_an_earlier_demo_is_replaced_and_no_other(run: Run, tmp_path: Path) -> None:
