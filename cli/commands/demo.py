@@ -55,6 +55,7 @@ def demo(
         _run(context, "compare", *_BUILDS, *at)
         write_lines(["", f"{out} has the dumps, the store and the report; remove it when done."])
         if sys.stdout.isatty() and find_spec("uvicorn"):
+            write_lines(["The page is at the address below; Ctrl-C ends it."])
             threading.Thread(target=_open_page, args=(store,), daemon=True).start()
             _run(context, "serve", "--port", "0", *at)
         else:

@@ -48,6 +48,7 @@ def test_demo_on_a_terminal_shows_all_uses_and_serves_the_page_until_interrupted
         "$ tracehouse compare base f136 ",
         "f136 against base",
         "tracehouse-demo has the dumps, the store and the report",
+        "Ctrl-C ends it",
         "$ tracehouse serve --port 0 ",
     ]
     places = [shown.find(words) for words in wanted]
