@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Hundreds of processes are started, each of which would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-serve drill test test-unit test-store test-system test-all lint parity audit fuzz mutate torture torture-service bench bench-against bench-scale bench-service bench-inspector bench-detection test-executorch dist test-clients test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
+.PHONY: help demo pictures demo-serve drill test test-unit test-store test-system test-all lint parity audit fuzz mutate torture torture-service bench bench-against bench-scale bench-service bench-inspector bench-detection test-executorch dist test-clients test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -15,15 +15,19 @@ help: ## Show the targets
 	@$(PYTHON) -c 'import sys; sys.exit("tracehouse needs Python 3.11 or newer: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt setuptools setuptools-scm
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --no-build-isolation -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --no-build-isolation -e '.[serve]'
 	@touch $@
 
 .venv/.installed: .venv/.runtime
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
-demo: .venv/.runtime ## Ingest the real multi-build dumps that ship with the project and query them
-	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tests/data/demo.sh
+demo: .venv/.runtime ## Ingest the real dumps that ship with the project, report on them, serve their page
+	@mkdir -p build
+	@PATH="$(CURDIR)/$(BIN):$$PATH" tracehouse demo build/demo
+
+pictures: .venv/.installed ## Make the pictures of documents anew, and what commands print there; needs Chromium
+	$(BIN)/python -m tests.tools.pictures
 
 demo-serve: .venv/.installed ## Serve that farm, upload to it with curl, ask it, open its page
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tests/data/demo-serve.sh
@@ -31,7 +35,7 @@ demo-serve: .venv/.installed ## Serve that farm, upload to it with curl, ask it,
 drill: .venv/.runtime ## Rebuild a hundredth of a store's archive in a scratch store, and compare (STORE=tracehouse.store)
 	$(BIN)/tracehouse store verify --drill $(if $(STORE),--store $(STORE))
 
-demo-spark: .venv-spark/.installed ## Take the same dumps into a lake with Apache Spark, which needs Java 17
+demo-spark: .venv-spark/.installed ## Take the dumps of tests/data/farm into a lake with Apache Spark, which needs Java 17
 	@PATH="$(CURDIR)/.venv-spark/bin:$$PATH" sh tests/data/demo-spark.sh
 
 # tests/support/layers.py says which layer a test is in. Each worker takes a stretch of the files, so
@@ -182,4 +186,4 @@ test-spark: .venv-spark/.installed ## Fill and ask lakes with Apache Spark, whic
 
 clean: ## Remove the environments, the caches and what the demos made
 	rm -rf .venv .venv-executorch .venv-detection .venv-schemathesis .venv-docs .venv-spark .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info build dist
-	rm -rf demo.store demo-serve.store demo.lake demo-serve.png demo-serve.log report.html
+	rm -rf demo-serve.store demo.lake demo-serve.png demo-serve.log

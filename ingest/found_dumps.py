@@ -16,8 +16,7 @@ from tracehouse.ingest.sources.listing import list_sources, need_one
 from tracehouse.ingest.sources.paths import (
     MAX_FILE_BYTES,
     Source,
-    count_bytes,
-    count_dump_bytes,
+    count_unpacked_bytes,
     read_dump_bytes,
     read_source,
 )
@@ -95,9 +94,9 @@ class FoundDumps:
             listed.name,
             partial(read_dump_bytes, listed),
             partial(self._resolver.resolve, listed),
-            count_dump_bytes(listed),
+            count_unpacked_bytes(listed),
             None if companions.etrecord is None else file_at(companions.etrecord),
-            None if buffer is None else file_at(buffer, byte_count=count_bytes(buffer)),
+            None if buffer is None else file_at(buffer, byte_count=count_unpacked_bytes(buffer)),
         )
 
 

@@ -121,7 +121,7 @@ def test_installed_command_ingests_and_answers(bin_: Path, tmp_path: Path) -> No
 def test_installed_command_has_the_sample(bin_: Path, tmp_path: Path) -> None:
     run(bin_ / "tracehouse", "sample", tmp_path / "farm")
     store = ("--store", tmp_path / "store")
-    assert "148" in run(bin_ / "tracehouse", "ingest", tmp_path / "farm", *store)
+    assert "532" in run(bin_ / "tracehouse", "ingest", tmp_path / "farm", *store)
 
 
 def test_installed_command_has_the_templates_of_simulated_farms(bin_: Path, tmp_path: Path) -> None:

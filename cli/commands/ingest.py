@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,12 +26,17 @@ from tracehouse.cli.options import (
 from tracehouse.cli.output.ingest_report import (
     errors_of,
     summary_row,
+    write_arrivals,
     write_notes,
     write_passed_over,
     write_refusals,
 )
 from tracehouse.cli.stores import hand_over_to_service, open_to_write, service_instead_of_store
 from tracehouse.warehouse.errors import StoreLockedError
+
+if TYPE_CHECKING:
+    from tracehouse.cli.output.store_contents import Arrivals
+    from tracehouse.warehouse.store import Warehouse
 
 
 def ingest(
@@ -90,7 +97,7 @@ def ingest(
     Raises:
         BadParameter: An option for local stores is used with a service.
     """
-    start = time.perf_counter()
+    start, began_at = time.perf_counter(), datetime.now(UTC)
     from tracehouse.cli.output.interrupt import interruptible_bar
 
     # Before the store is opened: a mistyped path must not create an empty store.
@@ -123,8 +130,9 @@ def ingest(
             summary = handed_over + warehouse.ingest(
                 found, archive=is_archived, snapshot=has_snapshot, jobs=jobs, progress=progress
             )
+            arrivals = _find_arrivals(warehouse, since=began_at)
     except StoreLockedError as error:
-        summary = hand_over_to_service(store, found, error)
+        summary, arrivals = hand_over_to_service(store, found, error), None
         _have_published(store, wait, is_wanted=has_snapshot)
     summary = replace(summary, seconds=time.perf_counter() - start)
     options.write_rows([summary_row(summary, found.passed_over)])
@@ -132,8 +140,16 @@ def ingest(
     if not is_quiet:
         write_passed_over(found.passed_over)
         write_notes(summary)
+        write_arrivals(arrivals, store)
     if summary.refused and not keep_going:
         fail()
+
+
+def _find_arrivals(warehouse: Warehouse, *, since: datetime) -> Arrivals | None:
+    """What came in since a time, for people at a terminal."""
+    from tracehouse.cli.output.store_contents import find_arrivals
+
+    return find_arrivals(warehouse.query("coverage"), since=since) if sys.stderr.isatty() else None
 
 
 def _have_published(store: Path, wait: float, *, is_wanted: bool) -> None:

@@ -17,8 +17,9 @@ def sample(
 ) -> None:
     """Write the real dumps that ship with tracehouse, for a first try.
 
-    148 dumps of two models in several builds, from a small device farm; OUT/truth.json lists the
-    real changes between the builds. Next step: tracehouse ingest OUT
+    532 dumps of five models in several builds, among them eight nights of which the last ones are
+    slower. OUT/truth.json, and the one in OUT/nights.zip, list the real changes between the builds.
+    Next step: tracehouse ingest OUT
     """
     from tracehouse.ingest.sample.copying import DUMPS, copy_sample
 

@@ -1,4 +1,4 @@
-"""`tracehouse status`: the state of a store."""
+"""`tracehouse status`: the health of a store."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 def status(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
-    """Show a store's contents, waiting dumps and damage; changes nothing.
+    """Show a store's health: its size, what waits, who writes it, and damage; changes nothing.
 
-    A service that has the store open is asked, and reports on itself, too. While another process
-    writes the store, its newest snapshot is counted. Exits 1 if the store cannot be read for
-    another reason, or if its service can store nothing.
+    'tracehouse ls' lists what is in it. A service that has the store open is asked, and reports on
+    itself, too. While another process writes the store, its newest snapshot is counted. Exits 1 if
+    the store cannot be read for another reason, or if its service can store nothing.
     """
     from tracehouse.warehouse.upkeep.forget import UNCOMPACTED
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from shlex import quote
+from shlex import join, quote
 from typing import TYPE_CHECKING
 
 from tracehouse.cli.output.streams import write_note
+from tracehouse.warehouse import DEFAULT_PATH
 
 if TYPE_CHECKING:
+    from tracehouse.cli.output.store_contents import Arrivals
     from tracehouse.ingest.dump import Refusal
     from tracehouse.warehouse.load.summary import IngestSummary
 
@@ -65,6 +67,21 @@ def write_passed_over(counts: Mapping[str, int]) -> None:
 
     if others := describe_passed_over(counts):
         write_note(f"note: {others}")
+
+
+def write_arrivals(arrivals: Arrivals | None, store: Path) -> None:
+    """Print what an ingest understood of its files, if any, and the command to run next."""
+    for line in arrival_lines(arrivals, store):
+        write_note(line)
+
+
+def arrival_lines(arrivals: Arrivals | None, store: Path) -> list[str]:
+    """The lines of `write_arrivals`."""
+    if arrivals is None:
+        return []
+    options = () if str(store) == DEFAULT_PATH else ("--store", str(store))
+    command = join(("tracehouse", *arrivals.next_command, *options))
+    return [f"understood: {arrivals}", f"next: {command}"]
 
 
 def write_oddities(notes: Sequence[str]) -> None:

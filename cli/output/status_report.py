@@ -1,4 +1,4 @@
-"""The state of a store: one row for programs, a line per fact for people."""
+"""The health of a store: one row for programs, a line per fact for people."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _TEXTS = ("problem", "disabled_compression")
 _TRUTHS = ("is_locked", "is_uncompacted")
+_CONTENTS = ("events", "devices", "builds", "models")  # 'ls' lists them, for people
 _TIMES = (
     "counted_at", "failed_checkpoint_at", "rebuilt_at", "last_ingest_at", "drill_succeeded_at",
 )  # fmt: skip
@@ -38,9 +39,14 @@ def status_table(status: StoreStatus) -> pa.Table:
 
 
 def status_rows(table: pa.Table) -> pa.Table:
-    """The row transposed: a line per known fact."""
+    """The row transposed: a line per known fact about its health, sizes in megabytes."""
     import pyarrow as pa
 
+    (row,) = table.to_pylist()
     cells = [column for batch in text_columns(table) for (column,) in batch]
-    facts = [(name, cell) for name, cell in zip(table.column_names, cells, strict=True) if cell]
-    return pa.table({"what": [name for name, _ in facts], "found": [cell for _, cell in facts]})
+    facts = {
+        name: f"{row[name] / 1e6:,.1f} MB" if name.endswith("_bytes") else cell
+        for name, cell in zip(table.column_names, cells, strict=True)
+        if cell and name not in _CONTENTS
+    }
+    return pa.table({"what": list(facts), "found": list(facts.values())})

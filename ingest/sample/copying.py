@@ -10,7 +10,10 @@ from typing import NamedTuple
 
 from tracehouse.ingest.errors import SinkError
 
-DUMPS = 148  # most files are zip archives of several dumps
+DUMPS = 532  # most files are zip archives of several dumps
+
+
+_NIGHTS = "nights.zip"
 
 
 class SampleSummary(NamedTuple):
@@ -26,7 +29,8 @@ def copy_sample(out: Path) -> SampleSummary:
     Raises:
         SinkError: The folder cannot be written, or has a different file of the same name.
     """
-    copied = list(_list_files(files("tracehouse.ingest.sample") / "farm", out))
+    shipped = files("tracehouse.ingest.sample")
+    copied = [*_list_files(shipped / "farm", out), (shipped / _NIGHTS, out / _NIGHTS)]
     try:
         contents = [(target, source.read_bytes()) for source, target in copied]
         for target, content in contents:

@@ -10,9 +10,10 @@ from typing import NamedTuple
 DUMP_SUFFIXES = (".etdp", ".etdump", ".prof")
 DEFAULT_DUMPS = ("etdump.in", "etdump.bin")  # of ExecuTorch's runners of LLMs and for Arm
 ZIP_SUFFIX = ".zip"
-UNPACKED = {".gz": "gzip", ".zst": "zstd"}  # packings of dumps that are read
+UNPACKED = {".gz": "gzip", ".zst": "zstd"}  # packings that are read
 _PACKINGS = (*UNPACKED, ".xz", ".bz2", ".lz4")  # dumps in others are found, and refused
 _DUMPS = tuple(end + packing for packing in ("", *_PACKINGS) for end in DUMP_SUFFIXES)
+_DEFAULTS = {name + packing for packing in ("", *_PACKINGS) for name in DEFAULT_DUMPS}
 
 ETRECORD_SUFFIX = ".etrecord"
 DEBUG_BUFFER_SUFFIX = ".debug.bin"
@@ -27,8 +28,12 @@ DEFAULT_BUFFERS = ("debug_output.bin", "debug_buffer.bin")
 
 COMPANION_SUFFIXES = (DEBUG_BUFFER_SUFFIX, ETRECORD_SUFFIX)
 FOLDER_COMPANIONS = (DEFAULT_ETRECORD, *DEFAULT_BUFFERS)
+ALL_FOLDER_COMPANIONS = tuple(
+    f"{name}{packing}" for packing in ("", *UNPACKED) for name in FOLDER_COMPANIONS
+)
 _OWN_SUFFIXES = (*COMPANION_SUFFIXES, QHAS_SUFFIX, MANIFEST_SUFFIX, LOG_SUFFIX)
 
+_UNPACKED_ENDS = tuple(UNPACKED)
 _LONGEST_SUFFIX = 16
 
 WANTED_DUMPS = f"*{', *'.join(DUMP_SUFFIXES)}, {', '.join(DEFAULT_DUMPS)}"
@@ -80,7 +85,7 @@ def is_dump(path: str) -> bool:
     [True, True, True, False]
     """
     lowered = path.lower()
-    is_named = lowered.endswith(_DUMPS) or lowered.rpartition("/")[2] in DEFAULT_DUMPS
+    is_named = lowered.endswith(_DUMPS) or lowered.rpartition("/")[2] in _DEFAULTS
     return is_named and not is_apple_double(path)
 
 
@@ -95,17 +100,20 @@ def is_apple_double(path: str) -> bool:
 
 
 def is_companion(name: str) -> bool:
-    """Whether a file is an ETRecord or debug buffer by its name, without a path."""
-    lowered = name.lower()
+    """Whether a file is an ETRecord or debug buffer by its name, without a path.
+
+    >>> [is_companion(name) for name in ("run.debug.bin", "etrecord.bin.gz", "run.json")]
+    [True, True, False]
+    """
+    lowered = _unpacked(name.lower())
     is_named = lowered.endswith(COMPANION_SUFFIXES) or lowered in FOLDER_COMPANIONS
     return is_named and not is_apple_double(name)
 
 
 def may_belong(name: str) -> bool:
     """Whether a file may belong to dumps by its name, without a path."""
-    lowered = name.lower()
-    is_named = lowered.endswith(_OWN_SUFFIXES) or lowered in FOLDER_COMPANIONS
-    return is_named and not is_apple_double(name)
+    is_named = name.lower().endswith(_OWN_SUFFIXES)
+    return (is_named and not is_apple_double(name)) or is_companion(name)
 
 
 def packing_of(path: str) -> str | None:
@@ -125,14 +133,15 @@ def stem_of(path: str) -> str:
 
 def dump_names(stem: str) -> list[str]:
     """Names that the dump of a stem may have, unpacked or in a packing that is read."""
-    plain = [f"{stem}{end}" for end in DUMP_SUFFIXES]
-    return [*plain, *(f"{name}{packing}" for packing in UNPACKED for name in plain)]
+    defaults = (name for name in DEFAULT_DUMPS if stem_of(name) == stem)
+    return _with_packed((*(f"{stem}{end}" for end in DUMP_SUFFIXES), *defaults))
 
 
 def companion_stem(name: str) -> str | None:
     """The stem of the dump whose name a companion bears; None for companions of whole folders."""
-    end = next((end for end in COMPANION_SUFFIXES if name.lower().endswith(end)), None)
-    return None if end is None else name[: -len(end)]
+    plain = _unpacked(name)
+    end = next((end for end in COMPANION_SUFFIXES if plain.lower().endswith(end)), None)
+    return None if end is None else plain[: -len(end)]
 
 
 def sidecar_names(dump: str) -> list[str]:
@@ -150,19 +159,25 @@ def sidecar_names(dump: str) -> list[str]:
 def companion_names(dump: str) -> list[str]:
     """Paths of the files that may belong to a dump alone, existing or not.
 
-    >>> companion_names("run.etdp")
-    ['run.debug.bin', 'run.etrecord', 'run.qhas.json', 'run.json', 'run.log', 'run.etdp.json']
+    >>> companion_names("run.etdp")[:5]
+    ['run.debug.bin', 'run.etrecord', 'run.qhas.json', 'run.json', 'run.log']
+    >>> companion_names("run.etdp")[5:8]
+    ['run.etdp.json', 'run.debug.bin.gz', 'run.etrecord.gz']
     """
     stem = stem_of(dump)
-    return [*(f"{stem}{end}" for end in _OWN_SUFFIXES), *sidecar_names(dump)[1:]]
+    packed = _with_packed([f"{stem}{end}" for end in COMPANION_SUFFIXES])[len(COMPANION_SUFFIXES) :]
+    return [*(f"{stem}{end}" for end in _OWN_SUFFIXES), *sidecar_names(dump)[1:], *packed]
 
 
 def plain_name(name: str) -> str:
     """A name, without a path, in the spelling by which files find each other.
 
     Suffixes are in lower case, and letters with accents in Unicode's composed form (NFC): some file
-    systems change the former (FAT), or the latter (macOS).
+    systems change the former (FAT), or the latter (macOS). A packed companion is spelt as if it
+    were not packed.
     """
+    if name.lower().endswith(_UNPACKED_ENDS) and is_companion(name):
+        name = _unpacked(name)
     if name.islower() and name.isascii():
         return name
     lowered = name.lower()
@@ -182,7 +197,9 @@ def sort_files(names: Iterable[str]) -> FolderFiles:
     dump_count = 0
     for name in names:
         if may_belong(name):
-            by_name[plain_name(name)] = name
+            plain = plain_name(name)
+            if plain not in by_name or not name.lower().endswith(_UNPACKED_ENDS):
+                by_name[plain] = name  # of a file and its packed copy, the file
         elif is_dump(name):
             dump_count += 1
     return FolderFiles.of(by_name, dump_count)
@@ -229,6 +246,16 @@ def _is_own(plain: str, stems: Collection[str]) -> bool:
 
 def _is_etrecord(plain: str) -> bool:
     return plain.endswith(ETRECORD_SUFFIX) or plain == DEFAULT_ETRECORD
+
+
+def _unpacked(name: str) -> str:
+    """The name without the suffix of a packing that is read, if it has one."""
+    return os.path.splitext(name)[0] if name.lower().endswith(_UNPACKED_ENDS) else name
+
+
+def _with_packed(names: Sequence[str]) -> list[str]:
+    """The names, followed by those of their packed files."""
+    return [*names, *(f"{name}{packing}" for packing in UNPACKED for name in names)]
 
 
 def _without_packing(path: str) -> str:

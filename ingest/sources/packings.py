@@ -1,4 +1,4 @@
-"""Dumps that are packed with gzip or Zstandard: their declared sizes, and their bytes in limits."""
+"""Files that are packed with gzip or Zstandard: their declared sizes, their bytes in limits."""
 
 from __future__ import annotations
 
@@ -19,12 +19,19 @@ _SIZES = (0, 2, 4, 8)  # bytes of a frame's size
 _UNPACK = "unpack it and ingest what is in it"
 
 
-def most_inflated(packed_bytes: int) -> int:
-    """Bytes that so many packed bytes may become."""
-    return max(INFLATION_FREE_BYTES, MAX_INFLATION * packed_bytes)
+def most_inflated(packed_bytes: int, *, free_bytes: int | None = None) -> int:
+    """Bytes that so many packed bytes may become, and by default INFLATION_FREE_BYTES always."""
+    free = INFLATION_FREE_BYTES if free_bytes is None else free_bytes
+    return max(free, MAX_INFLATION * packed_bytes)
 
 
-def read_declared_bytes(read: Callable[[int, int], bytes], byte_count: int, packing: str) -> int:
+def read_declared_bytes(
+    read: Callable[[int, int], bytes],
+    byte_count: int,
+    packing: str,
+    *,
+    free_bytes: int | None = None,
+) -> int:
     """The unpacked size that packed data states, or else the largest one allowed.
 
     Data that is not packed at all, as some clients leave it under its old name, has its own size.
@@ -33,6 +40,8 @@ def read_declared_bytes(read: Callable[[int, int], bytes], byte_count: int, pack
         read: Returns so many bytes of the data at an offset.
         byte_count: Size of the data.
         packing: "gzip" or "zstd".
+        free_bytes: What data that states no size may always become; see `most_inflated`. It is 0
+            for members of a zip, the sum of whose sizes is limited.
     """
     head = read(0, _ZSTD_HEAD + max(_IDS))
     if not head.startswith(_MAGICS[packing]):
@@ -40,13 +49,20 @@ def read_declared_bytes(read: Callable[[int, int], bytes], byte_count: int, pack
     if packing == "gzip":
         return int.from_bytes(read(max(byte_count - _GZIP_END, 0), _GZIP_END), "little")
     stated = _frame_bytes(head)
-    return most_inflated(byte_count) if stated is None else stated
+    return most_inflated(byte_count, free_bytes=free_bytes) if stated is None else stated
 
 
 def unpack(
-    data: bytes | memoryview, name: str, packing: str, *, most_bytes: int
+    data: bytes | memoryview,
+    name: str,
+    packing: str,
+    *,
+    most_bytes: int,
+    free_bytes: int | None = None,
 ) -> bytes | memoryview:
     """The unpacked bytes, from `COPY_FROM_BYTES` on in a private copy; data if it is not packed.
+
+    `free_bytes` is as in `read_declared_bytes`.
 
     Raises:
         SourceError: The data is damaged, or would become too large.
@@ -57,7 +73,10 @@ def unpack(
     if bytes(view[: len(_MAGICS[packing])]) != _MAGICS[packing]:
         return data
     stated = read_declared_bytes(
-        lambda start, count: bytes(view[start : start + count]), len(view), packing
+        lambda start, count: bytes(view[start : start + count]),
+        len(view),
+        packing,
+        free_bytes=free_bytes,
     )
     allowed = min(most_bytes, most_inflated(len(view)))
     if stated > allowed:
@@ -76,7 +95,9 @@ def unpack(
         problem = f"damaged {packing}: {error}; copy it again"
         raise SourceError(name, problem) from error
     if len(unpacked) > stated or (packing == "gzip" and len(unpacked) < stated):
-        problem = f"unpacks to another size than it states ({stated:,} bytes): {_UNPACK}"
+        problem = (
+            f"unpacks to another size than it states or may have ({stated:,} bytes): {_UNPACK}"
+        )
         raise SourceError(name, problem)
     return unpacked
 

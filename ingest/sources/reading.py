@@ -33,8 +33,8 @@ def count_bytes(source: Source) -> int:
         return 0
 
 
-def count_dump_bytes(source: Source) -> int:
-    """Size of a dump, unpacked if it is packed; 0 if unknown."""
+def count_unpacked_bytes(source: Source) -> int:
+    """Size of a dump or companion, unpacked if it is packed; 0 if unknown."""
     packing = packing_of(source.file_name)
     byte_count = count_bytes(source)  # of a zip's member, the unpacked size
     if packing is None or source.member is not None:
@@ -47,31 +47,28 @@ def count_dump_bytes(source: Source) -> int:
 
 
 def read_dump_bytes(source: Source) -> bytes | memoryview:
-    """The bytes of a dump, as `read_source` gives them; a packed one is unpacked.
-
-    Raises:
-        SourceError: As of `read_source`; or the packed data is damaged or would inflate too much.
-    """
-    data = read_source(source, most_bytes=MAX_DUMP_BYTES)
-    packing = packing_of(source.file_name)
-    if packing is None:
-        return data
-    return unpack(data, source.name, packing, most_bytes=MAX_DUMP_BYTES)
+    """The bytes of a dump, as `read_source` gives them; its errors are passed on."""
+    return read_source(source, most_bytes=MAX_DUMP_BYTES)
 
 
 def read_source(source: Source, *, most_bytes: int = MAX_FILE_BYTES) -> bytes | memoryview:
-    """The bytes of a source, independent of later changes of the file.
+    """The bytes of a source, independent of later changes of the file, and unpacked.
 
     For a large file, the result is a memory map of a private copy.
 
     Raises:
         SourceError: The file is gone, not a regular file, too large or unreadable, or changed
-            while it was read; or the zip is damaged, encrypted or would inflate too much.
+            while it was read; the zip is damaged or encrypted; or packed data is damaged, or would
+            inflate too much.
     """
     data = read_if_present(source, most_bytes=most_bytes)
     if data is None:
         raise SourceError(source.name, "does not exist (any more); check the path")
-    return data
+    packing = packing_of(source.file_name)
+    if packing is None:
+        return data
+    free_bytes = None if source.member is None else 0
+    return unpack(data, source.name, packing, most_bytes=most_bytes, free_bytes=free_bytes)
 
 
 def read_if_present(

@@ -19,6 +19,7 @@ from typing import IO, NamedTuple
 from tracehouse.ingest.allowance import Allowance, AllowanceError
 from tracehouse.ingest.errors import SourceError
 from tracehouse.ingest.sources.file_names import (
+    is_companion,
     is_dump,
     is_zip,
     list_passed_over,
@@ -71,7 +72,7 @@ class Artifact:
             raise SourceError(name, problem, reason="too_large") from error
         self._file = opened
         self._finalizer = weakref.finalize(self, opened.close)
-        self._unpacked_bytes: dict[str, int] = {}  # of packed dumps
+        self._unpacked_bytes: dict[str, int] = {}  # of packed dumps and companions
         members = [(plain_member(info.filename), info) for info in self._archive.filelist]
         self._infos = {member: info for member, info in members if not member.endswith("/")}
         counts = Counter(member for member, _ in members)
@@ -115,11 +116,12 @@ class Artifact:
         return member in self._infos
 
     def size_of(self, member: str) -> int:
-        """Declared size of a member, of a packed dump that of the dump; 0 without the member."""
+        """Declared size of a member, unpacked if it is packed; 0 without the member."""
         info = self._infos.get(member)
         if info is None:
             return 0
-        packing = packing_of(member) if is_dump(member) else None
+        is_read = is_dump(member) or is_companion(member.rpartition("/")[2])
+        packing = packing_of(member) if is_read else None
         if packing is None or _member_problem(info, MAX_MEMBER_BYTES):
             return info.file_size
         if member not in self._unpacked_bytes:
@@ -130,7 +132,8 @@ class Artifact:
         """The size that a packed member states; its own size if it cannot be read."""
         try:
             with self._archive.open(info) as stream:
-                return read_declared_bytes(partial(_read_at, stream), info.file_size, packing)
+                read = partial(_read_at, stream)
+                return read_declared_bytes(read, info.file_size, packing, free_bytes=0)
         except ZIP_FAULTS:
             return info.file_size
 
@@ -182,7 +185,7 @@ class Artifact:
         refusal = _member_problem(info, min(most_bytes, MAX_MEMBER_BYTES))
         if refusal:
             raise SourceError(name, refusal)
-        self._charge(member, info.file_size, name)
+        self._charge(member, self.size_of(member), name)
         return info
 
     @contextmanager

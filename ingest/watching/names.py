@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from tracehouse.ingest.sources.file_names import (
-    FOLDER_COMPANIONS,
+    ALL_FOLDER_COMPANIONS,
     FolderFiles,
     companion_names,
     sort_files,
@@ -41,7 +41,7 @@ class CurrentNames(FolderNames):
         for path in paths:
             folder = Source(path).folder
             if folder not in wanted:
-                wanted[folder] = {folder.file(name).path for name in FOLDER_COMPANIONS}
+                wanted[folder] = {folder.file(name).path for name in ALL_FOLDER_COMPANIONS}
             wanted[folder].update((path, *companion_names(path)))
         self._own = {
             folder: sort_files(os.path.basename(name) for name in names if os.path.lexists(name))

@@ -31,6 +31,7 @@ QUESTIONS = [
     ("query", "dumps"),
     ("compare", "base", "ch26"),
     ("plan",),
+    ("ls",),
     ("schema", "named_events"),
     ("sql", "SELECT device, count(*) AS n FROM named_dumps GROUP BY device ORDER BY device"),
 ]

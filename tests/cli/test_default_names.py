@@ -6,6 +6,9 @@ import gzip
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
+import pytest
+
 from tests.support.command import Run
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.etrecord_builder import MODELS
@@ -13,6 +16,10 @@ from tests.support.ingesting import NAMES, ask, ingest_files, write_all
 from tests.support.traced_dumps import traced_dump
 
 REAL = CORPUS / "real" / "prefill_decode_portable_debug"
+
+
+def pack_zstd(data: bytes) -> bytes:
+    return bytes(pa.compress(data, codec="zstd", asbytes=True))
 
 
 def make_folder(folder: Path) -> Path:
@@ -61,6 +68,33 @@ def test_zip_of_the_same_folder_is_read_alike(run: Run, own: Path, tmp_path: Pat
     archive = shutil.make_archive(str(tmp_path / "all"), "zip", folder)
     second = ingest_files(run, own, archive)
     assert (second.row["duplicates"], second.row["passed_over"]) == (4, first.row["passed_over"])
+
+
+@pytest.mark.parametrize("is_zip", [False, True])
+def test_packed_folder_is_the_same_dump_with_the_same_companions(
+    run: Run, own: Path, tmp_path: Path, is_zip: bool
+) -> None:
+    plain = make_folder(tmp_path / "in") / "qnn"
+    ingest_files(run, own, plain)
+    packed = write_all(
+        tmp_path / "packed",
+        {
+            "etdump.etdp.zst": pack_zstd((plain / "etdump.etdp").read_bytes()),
+            "etrecord.bin.gz": gzip.compress((plain / "etrecord.bin").read_bytes()),
+            "debug_output.bin.zst": pack_zstd((plain / "debug_output.bin").read_bytes()),
+        },
+    )
+    path = shutil.make_archive(str(tmp_path / "all"), "zip", packed) if is_zip else packed
+    again = ingest_files(run, own, path)
+    assert (again.row["duplicates"], again.row["refused"], again.row["passed_over"]) == (1, 0, 0)
+    other = tmp_path / "other.store"
+    assert ingest_files(run, other, path).row["dumps"] == 1
+    for sql in (
+        "SELECT sha256, debug_buffer_sha256 FROM dumps",
+        "SELECT sha256 FROM etrecords",
+        "SELECT count(*) AS n FROM debug_values",
+    ):
+        assert ask(other, sql) == ask(own, sql)
 
 
 def test_dry_run_and_upload_count_what_they_pass_over(run: Run, own: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The demos in tests/data: demo.sh and demo-serve.sh."""
+"""The demo in tests/data: demo-serve.sh."""
 
 from __future__ import annotations
 
@@ -34,19 +34,6 @@ def run_demo(script: str, folder: Path, **environment: str) -> list[str]:
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.split("\n$ ")
-
-
-@pytest.mark.slow
-def test_demo_finds_the_changes_that_are_in_the_farm(tmp_path: Path) -> None:
-    *_, ch26, f136, extra, same, report = run_demo("demo.sh", tmp_path)
-    page = tmp_path / "report.html"
-    assert f"\nreport: {page}\n" in report
-    assert page.read_text().lower().startswith("<!doctype html>")
-    assert "native_call_convolution.out              #3   +8.4 %  regression" in ch26
-    assert f136.count("regression\n") == 6
-    assert "native_call_sigmoid.out" in extra
-    assert "new_op" in extra
-    assert "+" not in same.partition("\n\n")[0]
 
 
 @pytest.mark.slow

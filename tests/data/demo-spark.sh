@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `make demo-spark` runs: the dumps of `make demo` into a lake, by Apache Spark on this machine.
+# What `make demo-spark` runs: the dumps in tests/data/farm into a lake, by Apache Spark on this machine.
 # The lake is demo.lake, made anew, or the directory given as argument.
 set -eu
 cd "$(dirname "$0")/../.."

@@ -8,6 +8,7 @@ from typing import Any
 
 CORPUS = Path(__file__).parents[1] / "data" / "corpus"
 FARM = Path(__file__).parents[1] / "data" / "farm"
+NIGHTS = Path(__file__).parents[1] / "data" / "nights.zip"
 
 
 def dump_names(*folders: str) -> list[str]:

@@ -13,6 +13,8 @@ FOLDERS = ("docs", "ingest", "warehouse", "queries", "cli", "sql", "tests")
 DOCUMENTS = sorted(
     [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))]
 )
+# Commands whose output for people is compared as it is: it is more than one table.
+PROSE = {"compare", "ls"}
 # The mark on a command, or in the first line of a block, that the tests do not run.
 NEEDS = re.compile(r"(#|--) needs ")
 _FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)

@@ -61,6 +61,7 @@ FOLDERS = {
     "test_schemas.py": "store",
     "test_wheel.py": "system",
     "tools": "system",
+    "tools/test_pictures.py": "unit",
     "tracehouse/test_client.py": "system",
     "warehouse": "store",
     "warehouse/children": "unit",

@@ -1,74 +1,163 @@
-"""The pictures of docs/nightly-rule.md, drawn by the product: `python -m tests.tools.pictures`."""
+"""Makes what documents show: pictures of the page and the report, and what commands print.
+
+`make pictures` runs `tracehouse demo`, takes the pictures with a headless Chromium, and writes what
+PROSE commands print into the console blocks of TOLD. Beside the pictures, a record has the
+hash of what they show; a test compares it with the present one.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
-from tests.support.changes import change_row
-from tracehouse.queries.plots.line_figure import line_figure
-from tracehouse.queries.report.axis import AxisKind
-from tracehouse.queries.report.change import ChangeTable, change_of_row
-from tracehouse.queries.report.change_picture import change_picture
-from tracehouse.queries.report.line_chart import Line, LineChart, Mark
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tests.support.command import COMMAND, ENVIRONMENT
+from tests.support.documents import DOCUMENTS, PROSE, ROOT
+from tests.tools.drawings import write_drawings
 
-FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
-_MEDIANS = (9.54, 9.56, 9.52, 9.57, 9.55, 9.53, 9.56, 9.54, 9.95, 9.94)  # ms
-_SPREAD = 0.06  # ms, on either side
-
-
-def draw_history() -> str:
-    """Builds of one operator: a change begins, and the next build confirms it."""
-    builds = [f"build {number}" for number in range(1, len(_MEDIANS) + 1)]
-    medians = [1e6 * each for each in _MEDIANS]
-    low, high = ([1e6 * (each + side) for each in _MEDIANS] for side in (-_SPREAD, _SPREAD))
-    marks = [Mark("build 9", "new here"), Mark("build 10", "confirmed", "note")]
-    line = Line("convolution #2: median of the dumps, and where 8 of 10 lie", medians, low, high)
-    chart = LineChart("History", "build", builds, [line], marks, AxisKind("ns"))
-    return line_figure(chart, "convolution #2 gets slower in build 9")
+PICTURES = ROOT / "docs" / "pictures"
+RECORD = PICTURES / "record.json"
+TOLD = (ROOT / "README.md", ROOT / "docs" / "tutorial.md")  # with the dumps of the demo
+SCHEMES = {"dark": 0, "light": 1}  # numbers of Chromium's preferredColorScheme
+# What pictures show: templates and styles, wherever they are, and the dumps.
+INPUTS = ("cli/**/*.jinja", "cli/**/*.css", "queries/**/*.jinja", "queries/**/*.css")
+_SAMPLE = "ingest/sample/**/*"
+_NAMED = re.compile(r'(?:src|srcset)="([^"]+\.png)"|!\[[^\]]*\]\(([^)\s]+\.png)\)')
+_SECONDS = 60
 
 
-def draw_intervals() -> str:
-    """Changes that are sure, and one that is not though its number is larger."""
-    rows = [
-        _row("convolution", "regression", (0.041, 0.029, 0.052), 0.012, 6.766e6),
-        _row("hardswish", "improvement", (-0.051, -0.063, -0.038), 0.013, 0.9e6),
-        _row("addmm", "unchanged", (-0.002, -0.008, 0.004), 0.006, 2.15e6),
-        _row("relu", "inconclusive", (0.065, -0.03, 0.12), 0.07, 25.5e3),
-    ]
-    shown = [change_of_row(row) for row in rows]
-    table = ChangeTable.of(shown)
-    scale = table.scale._replace(low=-0.08, high=0.13, ticks=[-0.05, 0.0, 0.05, 0.1])
-    table = table._replace(changes=shown, folded=[], scale=scale)
-    lead = "A line is where the change lies (99 %). The grey band is what the dumps cannot show."
-    return change_picture(table, "Slower, faster, unchanged, cannot tell", lead)
+class Picture(NamedTuple):
+    """A picture, of a view of the service or of the file of the report, in CSS pixels."""
+
+    name: str
+    view: str | None
+    width: int = 1200
+    height: int = 640
 
 
-def _row(
-    name: str, verdict: str, interval: tuple[float, float, float], zone: float, base_ns: float
-) -> dict[str, object]:
-    delta, low, high = interval
-    return change_row(
-        verdict,
-        event_name=name,
-        model=SeriesVerdict(verdict).words,
-        base_ns=base_ns,
-        delta=delta,
-        delta_low=low,
-        delta_high=high,
-        minimum_detectable=zone,
+SHOWN = (Picture("page", "/"), Picture("report", None))
+
+
+def find_hash() -> str:
+    """The SHA-256 of the files that the pictures depend on, and of the list of pictures."""
+    files = sorted({path for glob in (*INPUTS, _SAMPLE) for path in ROOT.glob(glob)})
+    hashed = hashlib.sha256(repr(SHOWN).encode())
+    for path in files:
+        if path.is_file() and path.suffix not in (".py", ".pyc"):
+            hashed.update(f"{path.relative_to(ROOT)}\0{path.stat().st_size}\0".encode())
+            hashed.update(path.read_bytes())
+    return hashed.hexdigest()
+
+
+def named_pictures() -> dict[Path, set[Path]]:
+    """The pictures that each document names."""
+    return {
+        document: {
+            (document.parent / (one or other)).resolve()
+            for one, other in _NAMED.findall(document.read_text(encoding="utf-8"))
+        }
+        for document in DOCUMENTS
+    }
+
+
+def retell(text: str, run: Callable[[list[str]], str]) -> str:
+    """A document with what PROSE commands print now, where it shows what they print."""
+
+    prose = tuple(f"tracehouse {name}" for name in PROSE)
+
+    def print_anew(found: re.Match[str]) -> str:
+        if not found["shown"].strip() or not found["command"].startswith(prose):
+            return found[0]
+        args = shlex.split(found["command"], comments=True)
+        gap = "\n" * (len(found["shown"]) - len(found["shown"].rstrip("\n")))
+        return f"$ {found['command']}\n{run(args[1:]).rstrip()}{gap}"
+
+    def print_block(found: re.Match[str]) -> str:
+        return re.sub(
+            r"^\$ (?P<command>.*)\n(?P<shown>(?:(?!\$ ).*\n)*)", print_anew, found[0], flags=re.M
+        )
+
+    return re.sub(r"(?<=^```console\n)(?:(?!```).*\n)*", print_block, text, flags=re.M)
+
+
+def main() -> int:
+    """Make all pictures and what commands print anew."""
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        print("make pictures needs Chromium: apt-get install chromium", file=sys.stderr)
+        return 1
+    PICTURES.mkdir(exist_ok=True)
+    write_drawings()
+    with tempfile.TemporaryDirectory(prefix="tracehouse-pictures-") as folder:
+        made = Path(folder)
+        _run(["demo", "."], made)
+        with _served(made / "farm.store") as url:
+            for picture in SHOWN:
+                address = (made / "report.html").as_uri() if picture.view is None else url
+                for scheme in SCHEMES:
+                    _take(chromium, picture, f"{address}{picture.view or ''}", scheme)
+        (made / "farm.store").rename(made / "tracehouse.store")
+        for document in TOLD:
+            text = document.read_text(encoding="utf-8")
+            told = retell(text, lambda args: _run(args, made))
+            if told != text:
+                document.write_text(told, encoding="utf-8")
+    RECORD.write_text(json.dumps({"shown": find_hash()}) + "\n", encoding="utf-8")
+    return 0
+
+
+def _run(args: list[str], folder: Path) -> str:
+    done = subprocess.run(
+        [*COMMAND, *args], cwd=folder, env=_environment(), capture_output=True, check=True
     )
+    return done.stdout.decode()
 
 
-PICTURES = {"history.svg": draw_history, "intervals.svg": draw_intervals}
+def _environment() -> dict[str, str]:
+    named = ("TRACEHOUSE_STORE", "TRACEHOUSE_URL")
+    return {name: value for name, value in ENVIRONMENT.items() if name not in named}
 
 
-def write_pictures() -> None:
-    """Write all pictures."""
-    FOLDER.mkdir(exist_ok=True)
-    for name, draw in PICTURES.items():
-        (FOLDER / name).write_text(draw(), encoding="utf-8")
+@contextmanager
+def _served(store: Path) -> Iterator[str]:
+    """The address of a service of a store, without its last slash."""
+    command = [*COMMAND, "serve", "--port", "0", "--store", os.fspath(store)]
+    with subprocess.Popen(
+        command, env=_environment(), stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        line = next(line for line in process.stderr if line.startswith("serving "))
+        try:
+            yield line.split()[-1].rstrip("/")
+        finally:
+            process.send_signal(signal.SIGINT)
+
+
+def _take(chromium: str, picture: Picture, address: str, scheme: str) -> None:
+    """Write a picture of an address; Chromium is ended if it hangs."""
+    target = PICTURES / f"{picture.name}-{scheme}.png"
+    subprocess.run(
+        [
+            chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+            f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}",
+            f"--window-size={picture.width},{picture.height}",
+            f"--screenshot={target}", address,
+        ],
+        timeout=_SECONDS, check=True, capture_output=True,
+    )  # fmt: skip
+    print(f"{target.relative_to(ROOT)}: {target.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":
-    write_pictures()
+    sys.exit(main())

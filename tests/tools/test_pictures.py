@@ -1,11 +1,31 @@
 from __future__ import annotations
 
-import pytest
+import json
 
-from tests.tools.pictures import FOLDER, PICTURES
+from tests.tools.pictures import PICTURES, RECORD, SCHEMES, SHOWN, find_hash, named_pictures, retell
 
 
-@pytest.mark.parametrize("name", PICTURES)
-def test_pictures_of_documents_are_what_the_product_draws_today(name: str) -> None:
-    assert (FOLDER / name).read_text(encoding="utf-8") == PICTURES[name]()
-    assert "prefers-color-scheme: dark" in PICTURES[name]()
+def test_pictures_that_documents_name_exist_and_each_is_named() -> None:
+    named = {path for paths in named_pictures().values() for path in paths}
+    assert {path for path in named if not path.exists()} == set()
+    made = {PICTURES / f"{one.name}-{scheme}.png" for one in SHOWN for scheme in SCHEMES}
+    assert {*PICTURES.glob("*.png")} == made
+    assert made <= named
+
+
+def test_pictures_are_younger_than_what_they_show() -> None:
+    recorded = json.loads(RECORD.read_text(encoding="utf-8"))
+    assert recorded == {"shown": find_hash()}, "make pictures"
+
+
+def test_pictures_are_small() -> None:
+    assert sum(path.stat().st_size for path in PICTURES.glob("*.png")) < 1 << 20
+
+
+def test_what_commands_of_prose_print_is_told_anew_and_nothing_else() -> None:
+    text = (
+        "```console\n$ tracehouse ls  # why\nold\n\n$ tracehouse ingest x\ncounts\n"
+        "$ tracehouse compare a b\n```\n```text\n$ tracehouse ls\nold\n```\n"
+    )
+    told = retell(text, lambda args: f"new {args}\n")
+    assert told == text.replace("# why\nold\n", "# why\nnew ['ls']\n")

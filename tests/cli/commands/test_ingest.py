@@ -36,6 +36,16 @@ def test_summary_counts_what_was_done(run: Run, own: Path) -> None:
     assert row["megabytes"] == pytest.approx(int(size.text.split()[1]) / 1e6)
 
 
+@pytest.mark.system
+def test_on_a_terminal_it_says_what_it_understood_and_what_to_run_next(own: Path) -> None:
+    args = ("ingest", FARM / "lab-x86-quiet" / "qt00.zip", "--store", own)
+    *_, understood, step = run_on_terminal(*args).text.splitlines()
+    assert understood == "understood: 1 device (lab-x86-quiet), 1 build (qt-qt00), 1 model (conv)"
+    assert step == f"next: tracehouse query operator_hotspots --build qt-qt00 --store {own}"
+    for more in (args, (*args[:1], FARM / "lab-x86-quiet" / "qt01.zip", *args[2:], "--quiet")):
+        assert "understood" not in run_on_terminal(*more).text
+
+
 @pytest.mark.slow
 def test_second_ingest_finds_duplicates_only(run: Run, own: Path) -> None:
     args = ("ingest", FARM / "lab-x86-quiet-ab" / "extra.zip", "--store", own, "--format", "json")

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from tests.support.command import Run
+from tracehouse.cli.output.store_contents import NIGHTLY_REPORT
 
 
 def test_sample_is_what_ingest_takes_and_may_be_written_again(run: Run, tmp_path: Path) -> None:
@@ -14,6 +15,19 @@ def test_sample_is_what_ingest_takes_and_may_be_written_again(run: Run, tmp_path
     (taken,) = json.loads(run("ingest", farm, "--store", store, "--format", "json").text)
     assert (taken["dumps"], taken["refused"]) == (row["dumps"], 0)
     assert "changed" in json.loads((farm / "truth.json").read_text())
+
+
+def test_nightly_report_of_the_sample_finds_what_became_slower(run: Run, tmp_path: Path) -> None:
+    """The truth: `dw` in both backends and `mix` since night5; `seq` on portable kernels never."""
+    farm, at = tmp_path / "farm", ("--store", tmp_path / "store")
+    run("sample", farm)
+    assert run("ingest", farm, *at).code == 0
+    report = json.loads(run(*NIGHTLY_REPORT, *at, "--format", "json").text)
+    (alert,) = report["groups"]
+    assert (report["verdict"], alert["state"]) == ("regressions", "confirmed")
+    assert (alert["last_good"], alert["first_bad"]) == ("night4", "night5")
+    slower = {(one["model"], one["backend"]) for one in alert["members"]}
+    assert slower == {("dw", "portable"), ("dw", "xnnpack"), ("mix", "xnnpack")}
 
 
 def test_another_file_in_its_place_is_kept(run: Run, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.corpus import FARM
+from tests.support.corpus import FARM, NIGHTS
 from tracehouse.ingest.errors import SinkError
 from tracehouse.ingest.sample.copying import DUMPS, copy_sample
 from tracehouse.ingest.sources.paths import find_sources
@@ -20,6 +20,7 @@ def test_every_file_of_the_farm_is_copied(tmp_path: Path) -> None:
     shipped = {
         path.relative_to(FARM): path.read_bytes() for path in FARM.rglob("*") if path.is_file()
     }
+    shipped[Path(NIGHTS.name)] = NIGHTS.read_bytes()
     assert copied == shipped
     assert summary == (len(shipped), sum(map(len, shipped.values())))
     assert len(find_sources([tmp_path / "new" / "farm"])) == DUMPS

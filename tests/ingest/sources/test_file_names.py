@@ -28,6 +28,7 @@ from tracehouse.ingest.sources.file_names import (
         "run.etdp.gz",
         "run.etdump.zst",
         "run.prof.xz",
+        "etdump.in.gz",
     ],
 )
 def test_dumps_have_these_names(name: str) -> None:
@@ -73,10 +74,31 @@ def test_packed_dump_has_the_companions_and_sidecars_of_its_name() -> None:
     assert sidecar_names("run.etdp.gz")[:2] == ["run.json", "run.etdp.json"]
 
 
+def test_packed_companions_belong_to_dumps_as_unpacked_ones_do() -> None:
+    names = ["run.etdp.zst", "run.etrecord.GZ", "run.debug.bin.zst", "run.debug.bin.xz"]
+    files = sort_files(names)
+    assert files.companions_of("run.etdp.zst") == ("run.etrecord.GZ", "run.debug.bin.zst")
+    assert list_passed_over(names, files) == ["run.debug.bin.xz"]
+    defaults = sort_files(["etdump.in", "etrecord.bin.gz", "debug_output.bin.gz"])
+    assert defaults.companions_of("etdump.in") == ("etrecord.bin.gz", "debug_output.bin.gz")
+
+
+@pytest.mark.parametrize(
+    "names", [("a.etrecord", "a.etrecord.gz"), ("a.etrecord.gz", "a.etrecord")]
+)
+def test_of_a_companion_and_its_packed_copy_the_unpacked_one_is_read(
+    names: tuple[str, ...],
+) -> None:
+    assert sort_files(["a.etdp", *names]).companions_of("a.etdp")[0] == "a.etrecord"
+
+
 def test_companion_tells_the_names_that_its_dump_may_have() -> None:
     stem = companion_stem("run.debug.bin")
     assert stem == "run"
     assert {"run.etdp", "run.etdump", "run.prof", "run.etdp.gz"} <= set(dump_names(stem))
+    assert companion_stem("run.debug.bin.gz") == "run"
+    assert {"etdump.in", "etdump.bin.zst"} <= set(dump_names("etdump"))
+    assert "etdump.in" not in dump_names("run")
     assert companion_stem("debug_output.bin") is None
     assert is_companion("debug_output.bin")
     assert not is_companion("run.json")

@@ -11,7 +11,12 @@ from tests.support.stores import write
 from tracehouse.ingest.errors import SourceError
 from tracehouse.ingest.sources import packings
 from tracehouse.ingest.sources.packings import most_inflated, read_declared_bytes, unpack
-from tracehouse.ingest.sources.paths import Source, count_dump_bytes, read_dump_bytes
+from tracehouse.ingest.sources.paths import (
+    Source,
+    count_unpacked_bytes,
+    read_dump_bytes,
+    read_source,
+)
 
 DUMP = bytes(range(256)) * 300
 
@@ -43,7 +48,7 @@ def test_packed_dump_is_read_unpacked_and_says_its_size_before(
 ) -> None:
     assert callable(pack)
     source = Source(str(write(tmp_path / f"run.etdp.{end}", pack(data))))
-    assert count_dump_bytes(source) == len(data)
+    assert count_unpacked_bytes(source) == len(data)
     assert read_dump_bytes(source) == data
 
 
@@ -51,13 +56,21 @@ def test_frame_without_a_size_may_become_as_large_as_anything_packed() -> None:
     packed = pack_stream(DUMP)
     assert declared(packed, "zstd") == most_inflated(len(packed))
     assert unpack(packed, "run.etdp.zst", "zstd", most_bytes=1 << 30) == DUMP
+    with pytest.raises(SourceError, match="unpacks to another size than it states or may have"):
+        unpack(pack_stream(bytes(9 << 20)), "a.zst", "zstd", most_bytes=1 << 30, free_bytes=0)
+
+
+@pytest.mark.parametrize("name", ["net.etrecord.gz", "run.debug.bin.gz", "debug_output.bin.gz"])
+def test_packed_companion_is_read_unpacked(tmp_path: Path, name: str) -> None:
+    source = Source(str(write(tmp_path / name, gzip.compress(DUMP))))
+    assert (count_unpacked_bytes(source), read_source(source)) == (len(DUMP), DUMP)
 
 
 def test_other_file_is_read_as_it_is(tmp_path: Path) -> None:
     packed = gzip.compress(DUMP)
     source = Source(str(write(tmp_path / "run.etdp", packed)))
-    assert (count_dump_bytes(source), read_dump_bytes(source)) == (len(packed), packed)
-    assert count_dump_bytes(Source(str(tmp_path / "gone.etdp.gz"))) == 0
+    assert (count_unpacked_bytes(source), read_dump_bytes(source)) == (len(packed), packed)
+    assert count_unpacked_bytes(Source(str(tmp_path / "gone.etdp.gz"))) == 0
 
 
 def test_bomb_is_refused_before_it_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import tracemalloc
 import zipfile
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from tracehouse.ingest.errors import SourceError
@@ -15,7 +16,7 @@ from tracehouse.ingest.sources.companions import CompanionFinder
 from tracehouse.ingest.sources.paths import (
     Source,
     count_bytes,
-    count_dump_bytes,
+    count_unpacked_bytes,
     find_sources,
     list_names,
     read_dump_bytes,
@@ -179,7 +180,7 @@ def test_packed_dump_in_a_zip_counts_with_its_unpacked_size(tmp_path: Path) -> N
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a.etdp.gz", gzip.compress(bytes(5_000_000)))
     (source,) = find_sources([path])
-    assert count_dump_bytes(source) == 5_000_000
+    assert count_unpacked_bytes(source) == 5_000_000
     assert len(read_dump_bytes(source)) == 5_000_000
 
 
@@ -193,6 +194,45 @@ def test_packed_dumps_in_a_zip_may_not_inflate_too_much_together(
             archive.writestr(f"{number}.etdp.gz", gzip.compress(bytes(600_000)))
     with pytest.raises(SourceError, match=r"its dumps would inflate from [\d,]+ to 1,800,000 byte"):
         find_sources([path])
+
+
+def pack_stream(data: bytes) -> bytes:
+    """A frame of zstd that does not state the size of its contents, as a pipe writes it."""
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(data)
+    return bytes(sink.getvalue())
+
+
+def test_streamed_dumps_in_a_zip_count_with_what_they_may_become(tmp_path: Path) -> None:
+    """Otherwise each of them would count as 64 MB."""
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for number in range(3):
+            archive.writestr(f"{number}.etdp.zst", pack_stream(bytes(range(256)) * 99))
+        archive.writestr("bomb.etdp.zst", pack_stream(bytes(9 << 20)))
+    *dumps, bomb = find_sources([path])
+    assert [len(read_dump_bytes(source)) for source in dumps] == [256 * 99] * 3
+    with pytest.raises(SourceError, match="unpacks to another size than it states or may have"):
+        read_dump_bytes(bomb)
+
+
+def test_packed_companions_in_a_zip_may_not_inflate_too_much_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packings, "INFLATION_FREE_BYTES", 1 << 20)
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for number in range(2):
+            archive.writestr(f"{number}.etdp", b"")
+            archive.writestr(f"{number}.debug.bin.gz", gzip.compress(bytes(600_000)))
+    finder = CompanionFinder()
+    first, second = (finder.find(source).debug_buffer for source in find_sources([path]))
+    assert first is not None
+    assert second is not None
+    assert read_source(first) == bytes(600_000)
+    with pytest.raises(SourceError, match="companions and manifests of its zip"):
+        read_source(second)
 
 
 @pytest.mark.parametrize(

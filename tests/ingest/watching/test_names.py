@@ -28,7 +28,7 @@ def test_a_folder_that_takes_long_is_listed_seldom_and_own_files_are_seen_at_onc
     write(tmp_path / "only.etrecord", b"")
     names.begin([str(tmp_path / "a.etdp")])
     assert find(names, folder) == find(names, folder) == {"only.etrecord"}
-    own = {"b.debug.bin", "b.json", "b.etdp.json", "b.etrecord"}
+    own = {"b.debug.bin", "b.json", "b.etdp.json", "b.etrecord.gz", "debug_output.bin.zst"}
     for name in own | {"other.etrecord"}:
         write(tmp_path / name, b"")
     names.begin([str(tmp_path / "a.etdp"), str(tmp_path / "b.etdp")])
