@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Hundreds of processes are started, each of which would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-serve drill test test-unit test-store test-system test-all lint parity audit fuzz mutate torture torture-service bench bench-against bench-scale bench-service bench-inspector bench-detection test-executorch dist test-clients test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
+.PHONY: help demo demo-serve drill test test-unit test-store test-system test-ci test-all lint parity audit fuzz mutate torture torture-service bench bench-against bench-scale bench-service bench-inspector bench-detection test-executorch dist test-clients test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -51,6 +51,9 @@ test-store: .venv/.installed ## Run what needs DuckDB and files but no process
 
 test-system: .venv/.installed ## Run what starts processes and services
 	$(PYTEST) $(MORE_WORKERS) -m 'system and not slow'
+
+test-ci: .venv/.installed ## Run what `make test` and `make test-system` do, collected once
+	$(PYTEST) $(MORE_WORKERS) -m 'not slow'
 
 test-all: .venv/.installed ## Run all layers, slow tests and all sampled parameters too
 	$(PYTEST) $(MORE_WORKERS) --hypothesis-profile thorough
