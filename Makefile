@@ -57,7 +57,7 @@ test-system: .venv/.installed ## Run what starts processes and services
 	$(PYTEST) $(MORE_WORKERS) -m 'system and not slow'
 
 test-all: .venv/.installed ## Run all layers, slow tests and all sampled parameters too
-	$(PYTEST) $(MORE_WORKERS)
+	$(PYTEST) $(MORE_WORKERS) --hypothesis-profile thorough
 
 lint: .venv/.installed ## Check style, formatting and types
 	$(BIN)/ruff check .

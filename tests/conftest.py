@@ -13,11 +13,10 @@ TESTS = Path(__file__).parent
 for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"):
     os.environ.pop(name, None)
 
-# A busy machine is no failure; CI has the time for as many examples as there are by default.
-settings.register_profile(
-    "unhurried", deadline=None, max_examples=100 if "CI" in os.environ else 40
-)
-settings.load_profile("unhurried")
+# A busy machine is no failure; `make test-all` tries as many examples as there are by default.
+settings.register_profile("thorough", deadline=None, max_examples=100)
+settings.register_profile("brief", deadline=None, max_examples=25)
+settings.load_profile("brief")
 
 
 @pytest.hookimpl(wrapper=True)

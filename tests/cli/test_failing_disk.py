@@ -160,7 +160,7 @@ SERVICE_FAULTS = {
 }
 
 
-@pytest.mark.parametrize("name", cross_section(SERVICE_FAULTS, 3))
+@pytest.mark.parametrize("name", cross_section(SERVICE_FAULTS, 6))
 def test_a_service_survives_a_disk_that_fails_for_a_while(
     tmp_path: Path, library: Path, name: str
 ) -> None:

@@ -34,7 +34,13 @@ NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
 # full: before a block, inside one, between blocks, and before headers that make them valid.
 SHARES = (0.0, 0.0001, 0.3, 0.77, 0.5, 0.9999)
 ENOUGH = 1 << 30
-COMMANDS = {"ingest": (*NAMES,), "drain": (), "snapshot": (), "compact": ()}
+COMMANDS = ("ingest", "drain", "snapshot", "compact")
+# Each command at another of the first shares, and all at each share in `make test-all`.
+CASES = [
+    pytest.param(command, share, marks=[] if place == number else [pytest.mark.slow])
+    for number, command in enumerate(COMMANDS)
+    for place, share in enumerate(SHARES)
+]
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +95,7 @@ def counted(store: Path) -> int:
         return warehouse.sql("SELECT sha256 FROM dumps").num_rows
 
 
-@pytest.mark.parametrize("share", cross_section(SHARES, 2))
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(("command", "share"), CASES)
 def test_a_command_says_that_the_disk_is_full_and_works_when_there_is_room(
     store: Path, disk: FullDisk, tmp_path: Path, command: str, share: float
 ) -> None:
@@ -113,7 +118,7 @@ def test_a_command_says_that_the_disk_is_full_and_works_when_there_is_room(
     assert contents(store) == contents(twin)
 
 
-@pytest.mark.parametrize("share", cross_section(SHARES, 3))
+@pytest.mark.parametrize("share", cross_section(SHARES[2:] + SHARES[:2], 6))
 def test_a_service_goes_on_by_itself_when_there_is_room(
     store: Path, disk: FullDisk, tmp_path: Path, share: float
 ) -> None:

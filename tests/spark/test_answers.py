@@ -59,7 +59,7 @@ def rich(session, tmp_path_factory):
 QUERIES = [name for name in list_queries() if name != "change_points"]
 
 
-@pytest.mark.parametrize("name", cross_section(QUERIES, 4))
+@pytest.mark.parametrize("name", cross_section(QUERIES, 8))
 def test_answer_on_spark_is_that_of_duckdb(small, rich, name):
     (rich if needs_rich_farm(name) else small).compare(name, **question(name))
 
@@ -101,7 +101,7 @@ def _farm_recorded_apart():
     return store.connect()
 
 
-@pytest.mark.parametrize("name", ["regression_deltas", "comparison"])
+@pytest.mark.parametrize("name", cross_section(["comparison", "regression_deltas"], 2))
 def test_the_state_of_the_device_is_taken_out_alike(session, tmp_path, name):
     fill(tmp_path, real_looking_farm(_farm_recorded_apart))
     with Warehouse.open_lake(tmp_path) as lake:
@@ -113,7 +113,7 @@ def test_the_state_of_the_device_is_taken_out_alike(session, tmp_path, name):
     assert found == ["native_call_op2.out"]
 
 
-@pytest.mark.parametrize("name", ["regression_deltas", "comparison"])
+@pytest.mark.parametrize("name", cross_section(["regression_deltas", "comparison"], 2))
 def test_pairs_of_dumps_are_compared_alike(session, tmp_path, name):
     fill(tmp_path, real_looking_farm(_paired_farm))
     with Warehouse.open_lake(tmp_path) as lake:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import atexit
 import json
-from collections.abc import Iterable, Sequence
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from random import Random
+from tempfile import mkdtemp
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from tracehouse import ETDumpWriter
+from tests.support.stores import ingest
+from tracehouse import ETDumpWriter, Warehouse
+from tracehouse.queries.report.content import Report
+from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.pairwise import compare_report
+from tracehouse.queries.report.settings import Settings
 
 RUNS = 40
+_STORES: dict[str, Path] = {}
 
 
 class Step(NamedTuple):
@@ -105,3 +115,25 @@ def write_nights(
             seed = crc32(f"{model['name']} {night} {number}".encode())
             place.write_bytes(traced_dump(steps, seed=seed, noise=noise, step_ns=step_ns))
             place.with_suffix(".json").write_text(json.dumps(manifest))
+
+
+def store_nights(nights: Mapping[str, Sequence[Sequence[Step]]]) -> Path:
+    """A store of the nights of each model, made once per process; only for reading."""
+    key = repr(nights)
+    if key not in _STORES:
+        folder = Path(mkdtemp(prefix="tracehouse-tests-"))
+        atexit.register(shutil.rmtree, folder)
+        for name, steps in nights.items():
+            write_nights(folder / "in", steps, name=name, backend="b")
+        ingest(folder / "store", folder / "in", manifest={})
+        _STORES[key] = folder / "store"
+    return _STORES[key]
+
+
+@cache
+def report_on(store: Path, head: str, base: str | None = None) -> Report:
+    """The nightly report, or that on two builds, made once per process."""
+    with Warehouse.open(store, read_only=True) as warehouse:
+        if base is None:
+            return nightly_report(warehouse, Settings(), head=head)
+        return compare_report(warehouse, Settings(), base=base, head=head)

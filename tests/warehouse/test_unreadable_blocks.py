@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cross_section import cross_section
 from tests.support.failing_checkpoints import (
     ALWAYS,
     CAUSE,
@@ -72,7 +73,8 @@ def assert_right(store: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "column"), [("runs", "n_events"), ("event_stats", "max_ticks"), ("dumps", "n_events")]
+    ("table", "column"),
+    cross_section([("runs", "n_events"), ("event_stats", "max_ticks"), ("dumps", "n_events")], 3),
 )
 def test_an_ingest_whose_last_checkpoint_fails_rebuilds_the_store(
     store: Path, dump: Path, table: str, column: str
@@ -135,6 +137,7 @@ def test_an_open_store_recovers_by_a_rebuild(store: Path, dump: Path) -> None:
         assert warehouse.sql("SELECT sha256 FROM dumps").num_rows == OLD_COUNT + 1
 
 
+@pytest.mark.slow
 def test_a_service_that_ends_leaves_the_rebuild_to_the_next_writer(store: Path, dump: Path) -> None:
     spoil_segment(store, "runs", "n_events")
     warehouse = Warehouse.open_to_write(store, is_patient=True)
@@ -171,6 +174,7 @@ def _interrupt(_: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_a_commit_whose_checkpoint_fails_is_there_and_the_store_is_rebuilt(
     store: Path, dump: Path
 ) -> None:
@@ -237,6 +241,7 @@ def test_the_third_failure_is_an_error_and_the_data_can_be_read(store: Path, dum
     assert counted(store) == OLD_COUNT + 1
 
 
+@pytest.mark.slow
 def test_a_rebuild_by_hand_is_tried_once_more(store: Path) -> None:
     with failing_checkpoints(ALWAYS), pytest.raises(HopelessCheckpointError):
         rebuild_store(store)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.stores import ingest
-from tests.support.traced_farm import Step, write_nights
+from tests.support.traced_farm import Step, report_on, store_nights, write_nights
 from tracehouse import Warehouse
 from tracehouse.queries.report.content import Group, Report
 from tracehouse.queries.report.nightly import nightly_report
-from tracehouse.queries.report.pairwise import compare_report
 from tracehouse.queries.report.settings import Settings
 from tracehouse.queries.report.verdicts import State, Verdict
 
-BASES, HEADS = 6, 3
+BASES, HEADS = 6, 2
 MM, RELU = "native_call_mm.out", "native_call_relu.out"
 KERNELS = [Step(MM, 500_000), Step(MM, 200_000), Step(RELU, 60_000), Step(MM, 300_000)]
 INSIDE = [("Conv (F32) #1", 500_000), ("Conv (F32) #2", 200_000), ("Add (F32) #1", 60_000)]
@@ -94,43 +93,37 @@ SLOWER = {
 }
 
 
-def farm(folder: Path, before: Sequence[Step], after: Sequence[Step]) -> Path:
-    write_nights(folder / "in", [before] * BASES + [after] * HEADS, name="m", backend="b")
-    ingest(folder / "store", folder / "in", manifest={})
-    return folder / "store"
+def farm(edits: Mapping[str, tuple[Sequence[Step], Sequence[Step], Any]]) -> Path:
+    """Nights of a model for each edit: six builds before it, b7 and b8 after it."""
+    return store_nights(
+        {name: [before] * BASES + [after] * HEADS for name, (before, after, _) in edits.items()}
+    )
 
 
-def of_times(report: Report) -> list[Group]:
-    return [group for group in report.groups if group.members[0].unit == "ns"]
+def of_times(report: Report, model: str = "m") -> list[Group]:
+    members = [(group, group.members[0]) for group in report.groups]
+    return [group for group, one in members if (one.unit, one.model) == ("ns", model)]
 
 
 @pytest.mark.parametrize("edit", HARMLESS)
-def test_an_edit_that_makes_nothing_slower_is_no_change_of_an_operator(
-    tmp_path: Path, edit: str
-) -> None:
-    before, after, edits = HARMLESS[edit]
-    with Warehouse.open(farm(tmp_path, before, after), read_only=True) as store:
-        for head in ("b7", "b8", "b9"):
-            report = nightly_report(store, Settings(), head=head)
-            assert of_times(report) == [], head
-            if head == "b7":
-                assert [one.change for one in report.operator_changes] == edits
-        pair = compare_report(store, Settings(), base="b6", head="b7")
-    assert of_times(pair) == []
-    assert [one.change for one in pair.operator_changes if one.change.endswith("_op")] == edits
+def test_an_edit_that_makes_nothing_slower_is_no_change_of_an_operator(edit: str) -> None:
+    store, edits = farm(HARMLESS), HARMLESS[edit][2]
+    assert of_times(report_on(store, "b8"), edit) == []
+    for report in (report_on(store, "b7"), report_on(store, "b7", "b6")):
+        assert of_times(report, edit) == []
+        changes = [one.change for one in report.operator_changes if one.model == edit]
+        assert [change for change in changes if change.endswith("_op")] == edits
 
 
 @pytest.mark.parametrize("edit", SLOWER)
-def test_the_operator_that_became_slower_is_named_whatever_was_edited(
-    tmp_path: Path, edit: str
-) -> None:
-    before, after, (name, ordinal, delta) = SLOWER[edit]
-    with Warehouse.open(farm(tmp_path, before, after), read_only=True) as store:
-        states = {"b7": State.NEW, "b8": State.CONFIRMED, "b9": State.CONFIRMED}
-        reports = [(nightly_report(store, Settings(), head=head), states[head]) for head in states]
-        reports.append((compare_report(store, Settings(), base="b6", head="b7"), State.CONFIRMED))
-    for report, state in reports:
-        (group,) = of_times(report)
+def test_the_operator_that_became_slower_is_named_whatever_was_edited(edit: str) -> None:
+    store, (name, ordinal, delta) = farm(SLOWER), SLOWER[edit][2]
+    for report, state in (
+        (report_on(store, "b7"), State.NEW),
+        (report_on(store, "b8"), State.CONFIRMED),
+        (report_on(store, "b7", "b6"), State.CONFIRMED),
+    ):
+        (group,) = of_times(report, edit)
         assert (group.direction, group.state, group.first_bad) == ("regression", state, "b7")
         (member,) = [one for one in group.members if one.kind in ("kernel", "delegate_op")]
         assert (member.event_name, member.ordinal) == (name, ordinal)
@@ -161,14 +154,10 @@ def test_a_decision_survives_a_later_rename_and_an_insertion(tmp_path: Path) -> 
             assert report.verdict == Verdict.KNOWN
 
 
-def test_a_slower_operator_of_a_faster_method_says_so(tmp_path: Path) -> None:
+def test_a_slower_operator_of_a_faster_method_says_so() -> None:
     after = [Step(MM, 250_000), KERNELS[1], Step(RELU, 90_000), KERNELS[3]]
-    with Warehouse.open(farm(tmp_path, KERNELS, after), read_only=True) as store:
-        reports = [
-            nightly_report(store, Settings(), head="b8"),
-            compare_report(store, Settings(), base="b6", head="b7"),
-        ]
-    for report in reports:
+    store = farm({"m": (KERNELS, after, None)})
+    for report in (report_on(store, "b8"), report_on(store, "b7", "b6")):
         (slower,) = [one for one in of_times(report) if one.direction == "regression"]
         assert "relu" in slower.headline.title
         assert "; the method is faster, −2" in slower.headline.title

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.cross_section import cross_section
 from tests.support.lakes import fill
 from tests.support.nightly_farm import ingest_all
 from tests.support.store_rows import LONG_AGO
@@ -82,7 +83,7 @@ FARMS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FARMS)
+@pytest.mark.parametrize("name", cross_section(FARMS, 3))
 def test_stores_and_lakes_have_one_order_whatever_came_first(tmp_path: Path, name: str) -> None:
     changes, stated, order = FARMS[name]
     dumps, expected = farm(changes, **stated), (order or "n1 n2 n3 n4 n5 n6").split()

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.support.stores import ingest
-from tests.support.traced_farm import Step, write_nights
-from tracehouse import Warehouse
+from tests.support.traced_farm import Step, report_on, store_nights
 from tracehouse.queries.report import forms
 from tracehouse.queries.report.content import Group
 from tracehouse.queries.report.figures import cost_text
-from tracehouse.queries.report.nightly import nightly_report
-from tracehouse.queries.report.pairwise import compare_report
-from tracehouse.queries.report.settings import Settings
 from tracehouse.queries.report.verdicts import State, Verdict
 
 _CONVOLUTIONS = [(f"Convolution #{number}", ns) for number, ns in ((1, 500_000), (2, 300_000))]
@@ -29,24 +24,17 @@ PROGRAMS = {
     ),
     "portable": (_KERNELS, [*_KERNELS[:1], _COPY, *_KERNELS[1:]]),
 }
-BASES, HEADS = 6, 3
+BASES, HEADS = 6, 2
 
 
-def _farm(folder: Path, before: Sequence[Step], after: Sequence[Step], backend: str) -> Path:
-    nights = [before] * BASES + [after] * HEADS
-    write_nights(folder / "in", nights, name="cnn", backend=backend)
-    ingest(folder / "store", folder / "in", manifest={})
-    return folder / "store"
+def _farm(before: Sequence[Step], after: Sequence[Step]) -> Path:
+    return store_nights({"cnn": [before] * BASES + [after] * HEADS})
 
 
-@pytest.fixture(name="slower", scope="module", params=PROGRAMS)
-def _slower(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Warehouse]:
+@pytest.fixture(name="slower", params=PROGRAMS)
+def _slower(request: pytest.FixtureRequest) -> Path:
     """A store in which a method is 25 % slower from b7 on, as it runs one operator more."""
-    folder = tmp_path_factory.mktemp("slower")
-    with Warehouse.open(_farm(folder, *PROGRAMS[request.param], request.param)) as store:
-        yield store
+    return _farm(*PROGRAMS[request.param])
 
 
 def _of_times(groups: Sequence[Group]) -> Group:
@@ -65,22 +53,21 @@ def _check(group: Group) -> None:
     assert method.cost_ns == pytest.approx(210_000, rel=0.1)
 
 
-def test_a_night_names_the_new_operator_and_its_cost(slower: Warehouse) -> None:
-    suspect = nightly_report(slower, Settings(), head="b7")
+def test_a_night_names_the_new_operator_and_its_cost(slower: Path) -> None:
+    suspect = report_on(slower, "b7")
     assert _of_times(suspect.groups).state == State.NEW
     _check(_of_times(suspect.groups))
-    for head in ("b8", "b9"):
-        confirmed = nightly_report(slower, Settings(), head=head)
-        assert confirmed.verdict == Verdict.REGRESSIONS
-        assert _of_times(confirmed.groups).state == State.CONFIRMED
-        _check(_of_times(confirmed.groups))
+    confirmed = report_on(slower, "b8")
+    assert confirmed.verdict == Verdict.REGRESSIONS
+    assert _of_times(confirmed.groups).state == State.CONFIRMED
+    _check(_of_times(confirmed.groups))
 
 
-def test_two_builds_say_the_same(slower: Warehouse) -> None:
-    report = compare_report(slower, Settings(), base="b6", head="b7")
+def test_two_builds_say_the_same(slower: Path) -> None:
+    report = report_on(slower, "b7", "b6")
     assert report.verdict == Verdict.REGRESSIONS
     _check(_of_times(report.groups))
-    back = compare_report(slower, Settings(), base="b7", head="b6")
+    back = report_on(slower, "b6", "b7")
     group = _of_times(back.groups)
     (edit,) = group.edits
     assert (group.direction, edit.change, edit.detail) == (
@@ -92,16 +79,16 @@ def test_two_builds_say_the_same(slower: Warehouse) -> None:
 
 
 @pytest.mark.parametrize("form", ["html", "markdown"])
-def test_people_read_it_in_the_alert(slower: Warehouse, form: str) -> None:
-    report = nightly_report(slower, Settings(), head="b8")
+def test_people_read_it_in_the_alert(slower: Path, form: str) -> None:
+    report = report_on(slower, "b8")
     text, (edit,) = forms.render(report, form), _of_times(report.groups).edits
     assert "Operators gained or lost" in text
     assert text.count(cost_text(edit.cost_ns)) == 2  # in the alert, and as a part of the change
 
 
-def test_a_new_operator_that_costs_next_to_nothing_is_no_regression(tmp_path: Path) -> None:
+def test_a_new_operator_that_costs_next_to_nothing_is_no_regression() -> None:
     before = PROGRAMS["delegate"][0]
     after = [Step("", parts=[*_CONVOLUTIONS, ("Transpose #1", 2_000), _ADD])]
-    with Warehouse.open(_farm(tmp_path, before, after, "delegate")) as store:
-        assert nightly_report(store, Settings(), head="b8").verdict == Verdict.CLEAR
-        assert compare_report(store, Settings(), base="b6", head="b7").verdict == Verdict.CLEAR
+    store = _farm(before, after)
+    assert report_on(store, "b8").verdict == Verdict.CLEAR
+    assert report_on(store, "b7", "b6").verdict == Verdict.CLEAR

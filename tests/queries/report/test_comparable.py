@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_all, record_build
 from tracehouse import Warehouse
 from tracehouse.queries.report.comparable import find_obstacle, note_clocks
@@ -50,7 +51,7 @@ def _obstacle(store: Warehouse) -> str | None:
     return find_obstacle(asked, rows, base="b1", head="b2")
 
 
-@pytest.mark.parametrize("what", OTHERS)
+@pytest.mark.parametrize("what", cross_section(OTHERS, 3))
 def test_builds_that_have_nothing_in_common_are_not_comparable(tmp_path: Path, what: str) -> None:
     head, told = OTHERS[what]
     place = _store(tmp_path, head)

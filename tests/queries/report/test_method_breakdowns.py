@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
 import pytest
 
-from tests.queries.report.test_night_breakdowns import FARMS, INSIDE
-from tests.support.stores import ingest
-from tests.support.traced_farm import Step, write_nights
+from tests.queries.report.test_night_breakdowns import FARMS, INSIDE, farm
+from tests.support.traced_farm import Step, report_on, store_nights
 from tracehouse import Warehouse
 from tracehouse.queries.explain import forms as explanations
 from tracehouse.queries.explain.explanation import explain_group
 from tracehouse.queries.report import forms
 from tracehouse.queries.report.breakdown import Breakdown
-from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.content import Group
 from tracehouse.queries.report.pair_breakdowns import PairBreakdowns
-from tracehouse.queries.report.pairwise import compare_report
-from tracehouse.queries.report.settings import Settings
 from tracehouse.queries.report.tables import list_sums
 
 MM = "native_call_mm.out"
 EQUALS = [Step(MM, 200_000), Step(MM, 205_000), Step(MM, 195_000), Step(MM, 200_000)]
 
 
-def store_of(folder: Path, *nights: list[Step]) -> Warehouse:
-    write_nights(folder / "in", nights, name="m", backend="b")
-    ingest(folder / "store", folder / "in", manifest={})
-    return Warehouse.open(folder / "store", read_only=True)
-
-
 @pytest.fixture(name="store", params=FARMS)
-def _store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Warehouse]:
-    before, after, _ = FARMS[request.param]
-    with store_of(tmp_path, *[before] * 6, *[after] * 2) as store:
-        yield store
+def _store(request: pytest.FixtureRequest) -> Path:
+    return farm(request.param)
+
+
+def compare(*nights: list[Step]) -> Group:
+    """The first alert on two builds of a model."""
+    (group, *_) = report_on(store_nights({"m": nights}), "b2", "b1").groups
+    return group
 
 
 def check(found: Breakdown, *texts: str) -> None:
@@ -48,10 +42,11 @@ def check(found: Breakdown, *texts: str) -> None:
             assert all(cell in text for cell in row), row
 
 
-def test_an_alert_and_its_explanation_have_the_same_parts(store: Warehouse) -> None:
-    report = nightly_report(store, Settings(), head="b8")
+def test_an_alert_and_its_explanation_have_the_same_parts(store: Path) -> None:
+    report = report_on(store, "b8")
     (group,) = [one for one in report.groups if one.members[0].unit == "ns"]
-    found = explain_group(store, report, group.id)
+    with Warehouse.open(store, read_only=True) as warehouse:
+        found = explain_group(warehouse, report, group.id)
     (times,) = found.times
     assert [times.breakdown] == group.breakdowns
     assert times.frame.change == times.breakdown.cost_ns
@@ -59,22 +54,22 @@ def test_an_alert_and_its_explanation_have_the_same_parts(store: Warehouse) -> N
     check(times.breakdown, *(explanations.render(found, form) for form in ("text", "html")))
 
 
-def test_a_report_of_two_builds_and_their_comparison_have_the_same_parts(store: Warehouse) -> None:
-    report = compare_report(store, Settings(), base="b6", head="b7")
-    rows = store.query("comparison", base="b6", head="b7").to_pylist()
-    pair = PairBreakdowns(store, rows, base="b6", head="b7")
-    (found,) = pair.of_changed_methods()
+def test_a_report_of_two_builds_and_their_comparison_have_the_same_parts(store: Path) -> None:
+    report = report_on(store, "b7", "b6")
+    with Warehouse.open(store, read_only=True) as warehouse:
+        rows = warehouse.query("comparison", base="b6", head="b7").to_pylist()
+        pair = PairBreakdowns(warehouse, rows, base="b6", head="b7")
+        (found,) = pair.of_changed_methods()
     for group in report.groups:
         assert group.breakdowns in ([], [found])
     assert any(group.breakdowns for group in report.groups)
     check(found, forms.render(report, "html"))
 
 
-def test_an_operator_that_falls_back_costs_what_it_costs_more(tmp_path: Path) -> None:
+def test_an_operator_that_falls_back_costs_what_it_costs_more() -> None:
     before = [Step("", parts=[*INSIDE, ("Softmax (F32) #1", 100_000)])]
     after = [Step("", parts=INSIDE), Step("native_call__softmax.out", 180_000)]
-    with store_of(tmp_path, before, after) as store:
-        (group, *_) = compare_report(store, Settings(), base="b1", head="b2").groups
+    group = compare(before, after)
     (found,) = group.breakdowns
     first, *rest = found.parts
     assert first.event_name == "native_call__softmax.out"
@@ -82,10 +77,9 @@ def test_an_operator_that_falls_back_costs_what_it_costs_more(tmp_path: Path) ->
     assert max(abs(part.cost_ns) for part in rest) < 0.01 * found.base_ns
 
 
-def test_which_of_five_equal_operators_is_new_is_not_told(tmp_path: Path) -> None:
+def test_which_of_five_equal_operators_is_new_is_not_told() -> None:
     after = [Step(MM, 230_000), *EQUALS, Step("native_call_relu.out", 50_000)]
-    with store_of(tmp_path, [*EQUALS, after[-1]], after) as store:
-        (group, *_) = compare_report(store, Settings(), base="b1", head="b2").groups
+    group = compare([*EQUALS, after[-1]], after)
     (found,) = group.breakdowns
     first, *rest = found.parts
     assert (first.kind, first.base_count, first.head_count) == ("like operators", 4, 5)
@@ -96,7 +90,6 @@ def test_which_of_five_equal_operators_is_new_is_not_told(tmp_path: Path) -> Non
     assert table.rows[0][0] == f"{MM} #1 and the like, 4 → 5: which is new cannot be told"
 
 
-def test_a_new_operator_that_times_tell_from_its_like_is_a_part_by_itself(tmp_path: Path) -> None:
-    with store_of(tmp_path, EQUALS, [EQUALS[0], Step(MM, 900_000), *EQUALS[1:]]) as store:
-        (group, *_) = compare_report(store, Settings(), base="b1", head="b2").groups
+def test_a_new_operator_that_times_tell_from_its_like_is_a_part_by_itself() -> None:
+    group = compare(EQUALS, [EQUALS[0], Step(MM, 900_000), *EQUALS[1:]])
     assert group.breakdowns[0].parts[0].kind == "new operator"

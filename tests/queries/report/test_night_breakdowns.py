@@ -1,17 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.support.stores import ingest
-from tests.support.traced_farm import Step, write_nights
-from tracehouse import Warehouse
+from tests.support.traced_farm import Step, report_on, store_nights
 from tracehouse.queries.report import forms
 from tracehouse.queries.report.content import Group
-from tracehouse.queries.report.nightly import nightly_report
-from tracehouse.queries.report.settings import Settings
 
 CONV = "Convolution (F32)"
 INSIDE = [(f"{CONV} #1", 500_000), (f"{CONV} #2", 200_000), ("Add (F32) #1", 60_000)]
@@ -37,9 +32,9 @@ FARMS = {
 
 
 @pytest.mark.parametrize("name", FARMS)
-def test_the_parts_add_up_to_what_the_alert_says_of_the_method(tmp_path: Path, name: str) -> None:
-    before, after, expected = FARMS[name]
-    group = alert(tmp_path, before, after)
+def test_the_parts_add_up_to_what_the_alert_says_of_the_method(name: str) -> None:
+    expected = FARMS[name][2]
+    group = alert(name)
     (found,) = group.breakdowns
     method = next(one for one in (*group.members, *group.explains) if one.kind == "method")
     assert (found.base_ns, found.head_ns) == (method.base_ns, method.head_ns)
@@ -58,19 +53,22 @@ def test_the_parts_add_up_to_what_the_alert_says_of_the_method(tmp_path: Path, n
             assert (part.base_ns, part.head_ns) == (member.base_ns, member.head_ns)
 
 
-def test_what_the_alert_says_of_an_operator_is_what_it_costs_as_a_part(tmp_path: Path) -> None:
-    group = alert(tmp_path, *FARMS["one operator more"][:2])
+def test_what_the_alert_says_of_an_operator_is_what_it_costs_as_a_part() -> None:
+    group = alert("one operator more")
     (edit,) = group.edits
     (part,) = [part for part in group.breakdowns[0].parts if part.kind == "new operator"]
     assert edit.cost_ns == part.cost_ns
     assert "added Transpose #1, method" in group.headline.title
 
 
-def alert(folder: Path, before: Sequence[Step], after: Sequence[Step]) -> Group:
-    write_nights(folder / "in", [before] * 6 + [after] * 2, name="m", backend="b")
-    ingest(folder / "store", folder / "in", manifest={})
-    with Warehouse.open(folder / "store", read_only=True) as store:
-        report = nightly_report(store, Settings(), head="b8")
+def farm(name: str) -> Path:
+    """Six builds before an edit, b7 and b8 after it."""
+    before, after, _ = FARMS[name]
+    return store_nights({"m": [before] * 6 + [after] * 2})
+
+
+def alert(name: str) -> Group:
+    report = report_on(farm(name), "b8")
     (group,) = [one for one in report.groups if one.members[0].unit == "ns"]
     for form in ("html", "markdown"):
         assert "Parts of the change" in forms.render(report, form)

@@ -1,28 +1,17 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.queries.report.test_night_breakdowns import FARMS
-from tests.support.stores import ingest
-from tests.support.traced_farm import write_nights
-from tracehouse import Warehouse
+from tests.queries.report.test_night_breakdowns import FARMS, farm
+from tests.support.traced_farm import report_on
 from tracehouse.queries.report import forms
-from tracehouse.queries.report.pairwise import compare_report
-from tracehouse.queries.report.settings import Settings
 
 
 @pytest.mark.parametrize("name", FARMS)
-def test_the_parts_add_up_to_the_method_and_swapped_builds_to_the_opposite(
-    tmp_path: Path, name: str
-) -> None:
-    before, after, expected = FARMS[name]
-    write_nights(tmp_path / "in", [before, after], name="m", backend="b")
-    ingest(tmp_path / "store", tmp_path / "in", manifest={})
-    with Warehouse.open(tmp_path / "store", read_only=True) as store:
-        forth = compare_report(store, Settings(), base="b1", head="b2")
-        back = compare_report(store, Settings(), base="b2", head="b1")
+def test_the_parts_add_up_to_the_method_and_swapped_builds_to_the_opposite(name: str) -> None:
+    expected = FARMS[name][2]
+    forth = report_on(farm(name), "b7", "b6")
+    back = report_on(farm(name), "b6", "b7")
     found, other = (report.groups[0].breakdowns[0] for report in (forth, back))
     for one in (found, other):
         assert sum(part.cost_ns for part in one.parts) == pytest.approx(one.cost_ns)

@@ -25,7 +25,7 @@ from tracehouse.warehouse.catalogue import name_filters
 from tracehouse.warehouse.catalogue.queries import find_query, list_queries
 
 pytestmark = pytest.mark.store
-FEW, MANY = 2, 16  # draws of each query
+FEW, MANY = 1, 16  # draws of each query
 LEAST_FILLED = 0.5
 
 
@@ -44,7 +44,7 @@ def _audit(name: str, count: int) -> FilterTally:
     farm = CROSSED[name]()
     with stored(farm) as store:
         tally = audit_filters(farm, store, QUERIES[name], count)
-        tally.add(audit_filters(farm, store, tally.empty, 4 * count))
+        tally.add(audit_filters(farm, store, tally.empty, 8 * count))
     print(tally.describe())
     return tally
 
@@ -142,7 +142,7 @@ def _with_fault(before: str, after: str) -> Surface:
     return Surface("with a fault", open_)
 
 
-@pytest.mark.parametrize("name", cross_section(FAULTS, 2))
+@pytest.mark.parametrize("name", cross_section(FAULTS, 3))
 def test_fault_in_the_sql_of_a_filter_is_found(name: str, farm: Farm, store: Path) -> None:
     query, before, after = FAULTS[name]
     found = audit_filters(farm, store, [query], 24, surfaces=[_with_fault(before, after)])

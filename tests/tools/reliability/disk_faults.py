@@ -75,11 +75,13 @@ class Trial:
         make_disk(self._whole, folder / "files")
         self._expected: dict[str, Expectation] = {}
 
-    def run(self, combination: Combination) -> Iterator[tuple[str, str, str]]:
+    def run(
+        self, combination: Combination, numbers: Sequence[int]
+    ) -> Iterator[tuple[str, str, str]]:
         """The outcome, place and problem of a trial for each number of the operation that fails."""
         times, error = KINDS[combination.kind]
         expected = self._expect(combination.operation)
-        for number in NUMBERS:
+        for number in numbers:
             pattern = FILES[combination.files]
             fault = Fault(combination.kind, pattern, number, times, error)
             status, text, failed = self._fail(combination.operation, fault)
@@ -222,25 +224,29 @@ def _status(child: int) -> str:
     return str(os.waitstatus_to_exitcode(status))
 
 
-def run_trials(folder: Path, combinations: Sequence[Combination], seed: int) -> dict[str, Any]:
+def run_trials(
+    folder: Path, combinations: Sequence[Combination], seed: int, numbers: Sequence[int]
+) -> dict[str, Any]:
     """Let the disk fail in this process, into which the library is preloaded."""
     findings = Findings(seed)
     control = FaultControl(Path(os.environ["DISK_FAULT"]))
     trial = Trial(folder, control, Path(os.environ["DISK_LOG"]))
     for combination in combinations:
-        for outcome, where, problem in trial.run(combination):
+        for outcome, where, problem in trial.run(combination, numbers):
             findings.add(f"{combination.kind}: {outcome}", where, problem)
     return findings.results(faults=findings.outcomes.total())
 
 
-def torture(combinations: Sequence[Combination], seed: int = 0) -> dict[str, Any]:
-    """Let the disk fail in each of these combinations."""
+def torture(
+    combinations: Sequence[Combination], seed: int = 0, *, numbers: Sequence[int] = NUMBERS
+) -> dict[str, Any]:
+    """Let the disk fail in each of these combinations, from each of these operations on."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "disk").mkdir()
         control = FaultControl(folder / "fault")
         shim = preloaded(build_shim(folder), root=folder / "disk", log=folder / "log")
-        (folder / "trials").write_text(json.dumps(combinations))
+        (folder / "trials").write_text(json.dumps([combinations, numbers]))
         command = (sys.executable, "-m", MODULE, "trials", folder, str(seed))
         environment = os.environ | shim | control.environment
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -261,8 +267,8 @@ def run(count: int, seed: int) -> Results:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["trials"]:
         place = Path(sys.argv[2])
-        listed = [Combination(*one) for one in json.loads((place / "trials").read_text())]
-        found = run_trials(place, listed, int(sys.argv[3]))
+        listed, chosen = json.loads((place / "trials").read_text())
+        found = run_trials(place, [Combination(*one) for one in listed], int(sys.argv[3]), chosen)
         (place / "results").write_text(json.dumps(found))
         sys.exit()
     sys.exit(run_recorded(__doc__, len(COMBINATIONS), run))

@@ -6,8 +6,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from tests.support.cross_section import cross_section
 from tests.support.stores import ingest
-from tests.support.traced_farm import Step, write_nights
+from tests.support.traced_farm import Step, store_nights, write_nights
 from tracehouse import Warehouse
 
 BEFORE, AFTER = 2, 2
@@ -74,40 +75,45 @@ def write_farm(folder: Path, before: Sequence[Step], after: Sequence[Step]) -> P
     return folder
 
 
-@pytest.fixture(name="farm", params=FARMS)
-def _farm(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[str, dict[int, int]]]:
-    before, after, names = FARMS[request.param]
-    write_farm(tmp_path / "in", before, after)
-    ingest(tmp_path / "store", tmp_path / "in", manifest={})
-    return tmp_path, names
+def farm(name: str) -> Path:
+    before, after, _ = FARMS[name]
+    return store_nights({"m": [before] * BEFORE + [after] * AFTER})
 
 
-def test_operators_keep_their_names_when_the_program_changes(
-    farm: tuple[Path, dict[str, dict[int, int]]],
-) -> None:
-    folder, names = farm
-    with Warehouse.open(folder / "store", read_only=True) as store:
+@pytest.mark.parametrize("name", FARMS)
+def test_operators_keep_their_names_when_the_program_changes(name: str) -> None:
+    names = FARMS[name][2]
+    with Warehouse.open(farm(name), read_only=True) as store:
         found = values(store)
-    for name, numbers in names.items():
+        compared = store.query("comparison", base="b2", head="b3").to_pylist()
+    for event, numbers in names.items():
         for number, us in numbers.items():
             times = [
-                [value for key, value in found[build].items() if (key[0], key[2]) == (name, number)]
+                [
+                    value
+                    for key, value in found[build].items()
+                    if (key[0], key[2]) == (event, number)
+                ]
                 for build in ("b1", "b2", "b3", "b4")
             ]
             assert all(len(own) == 1 and abs(own[0] - us) <= 0.04 * us for own in times), times
     # All old operators are known in the new program; none was taken for another.
     assert found["b1"].keys() == found["b2"].keys() <= found["b3"].keys() == found["b4"].keys()
+    # Neighbouring builds have the names of their histories.
+    assert {
+        (row["event_name"], row["ordinal"])
+        for row in compared
+        if row["level"] in ("operator", "delegate")
+    } == {(key[0], key[2]) for build in ("b2", "b3") for key in found[build]}
 
 
-def test_a_lake_names_them_as_the_store_does(
-    farm: tuple[Path, dict[str, dict[int, int]]],
-) -> None:
-    folder, _ = farm
-    with Warehouse.open(folder / "store", read_only=True) as store:
+@pytest.mark.parametrize("name", cross_section(FARMS, 2))
+def test_a_lake_names_them_as_the_store_does(tmp_path: Path, name: str) -> None:
+    with Warehouse.open(farm(name), read_only=True) as store:
         expected = values(store)
         of_build = store.query("build_history", event="*", build="b2").to_pylist()
-        store.export_lake(str(folder / "lake"))
-    with Warehouse.open_lake(folder / "lake") as lake:
+        store.export_lake(str(tmp_path / "lake"))
+    with Warehouse.open_lake(tmp_path / "lake") as lake:
         assert values(lake) == expected
         # Also if only the files of one build are read.
         assert lake.query("build_history", event="*", build="b2").to_pylist() == of_build
@@ -146,10 +152,9 @@ def test_an_open_store_keeps_names_of_runs_until_it_changes(tmp_path: Path) -> N
         assert store.query("tax_history") == first
 
 
-def test_other_tools_see_operators_under_their_own_names(tmp_path: Path) -> None:
-    before, after, _ = FARMS["a kernel before its like"]
-    ingest(tmp_path / "store", write_farm(tmp_path / "in", before, after), manifest={})
-    with duckdb.connect(str(tmp_path / "store" / "warehouse.duckdb"), read_only=True) as plain:
+def test_other_tools_see_operators_under_their_own_names() -> None:
+    file = farm("a kernel before its like") / "warehouse.duckdb"
+    with duckdb.connect(str(file), read_only=True) as plain:
         rows = plain.execute(
             "SELECT DISTINCT ordinal FROM operator_stats WHERE build = 'b1' AND kind = 'kernel'"
         ).fetchall()
@@ -188,16 +193,3 @@ def test_a_comparison_aligns_its_two_builds_whatever_ran_between_them(tmp_path: 
     with Warehouse.open_lake(tmp_path / "lake") as lake:
         assert compared(lake, "b2", "b5") == found
         assert values(lake) == history
-
-
-def test_neighbouring_builds_have_the_names_of_their_histories(
-    farm: tuple[Path, dict[str, dict[int, int]]],
-) -> None:
-    with Warehouse.open(farm[0] / "store", read_only=True) as store:
-        names = {(key[0], key[2]) for build in ("b2", "b3") for key in values(store)[build]}
-        rows = store.query("comparison", base="b2", head="b3").to_pylist()
-    assert {
-        (row["event_name"], row["ordinal"])
-        for row in rows
-        if row["level"] in ("operator", "delegate")
-    } == names

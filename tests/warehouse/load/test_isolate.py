@@ -170,8 +170,14 @@ def test_a_dump_that_the_store_does_not_take_costs_only_itself(
     assert_only_the_bad_one_is_missing(folder, expected, "uncommittable", type(error).__name__)
 
 
-@pytest.mark.parametrize("error", [MemoryError(), RecursionError("maximum recursion depth")])
-@pytest.mark.parametrize("place", ["decoder", "parts", "store"])
+@pytest.mark.parametrize(
+    ("place", "error"),
+    [
+        ("decoder", MemoryError()),
+        ("parts", RecursionError("maximum recursion depth")),
+        ("store", MemoryError()),
+    ],
+)
 def test_what_the_machine_or_our_own_code_lacks_stops_the_work_and_no_dump_is_refused(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,

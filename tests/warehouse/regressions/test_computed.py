@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from functools import cache
 
 import pytest
 
@@ -13,6 +14,7 @@ from tracehouse.warehouse.catalogue.queries import find_query
 from tracehouse.warehouse.errors import ParameterError
 
 CHANGES = {"regression", "improvement"}
+_ALL_NIGHTS = [pytest.param(farm, 0, marks=pytest.mark.slow) for farm in ("nightly", "pool_store")]
 
 
 @pytest.fixture(scope="module")
@@ -151,42 +153,35 @@ def test_counters_have_their_units_and_rates_are_inverted(tmp_path):
     assert {row["verdict"] for row in rows} == {"regression"}
 
 
-@pytest.mark.parametrize("farm", ["nightly", "pool_store"])
-def test_open_changes_up_to_each_build_are_the_changes_that_its_night_tells(farm, request):
+@pytest.mark.parametrize(("farm", "first"), [("nightly", 7), ("pool_store", 6), *_ALL_NIGHTS])
+def test_each_night_tells_the_changes_up_to_it_and_those_that_later_nights_know_of(
+    farm, first, request
+):
+    """From the build that confirmed a change to the one that fixed it, or another change came."""
     store = request.getfixturevalue(farm)
     builds = store.sql("SELECT build FROM builds_in_order ORDER BY position")["build"].to_pylist()
-    told = 0
-    for head in builds:
+    known, told = store.query("change_points").to_pylist(), 0
+    for place, head in enumerate(builds[first:], first):
         newest = {}
         for row in store.query("change_points", head=head).to_pylist():
             if row["fixed_in"] is None:
                 newest[_key(row)] = row["verdict"], row["first_bad"]
+        rows = {_key(row): row for row in store.query("nightly_verdicts", head=head).to_pylist()}
         night = {
-            _key(row): (row["verdict"], row["first_bad"])
-            for row in store.query("nightly_verdicts", head=head).to_pylist()
+            key: (row["verdict"], row["first_bad"])
+            for key, row in rows.items()
             if row["first_bad"] is not None
         }
         assert newest == night
         assert {verdict.removeprefix("suspect_") for verdict, _ in night.values()} <= CHANGES
         told += len(night)
-    assert told
-
-
-@pytest.mark.parametrize("farm", ["nightly", "pool_store"])
-def test_each_night_tells_the_changes_that_later_nights_know_of(farm, request):
-    """From the build that confirmed a change to the one that fixed it, or another change came."""
-    store = request.getfixturevalue(farm)
-    builds = store.sql("SELECT build FROM builds_in_order ORDER BY position")["build"].to_pylist()
-    rows = store.query("change_points").to_pylist()
-    for place, head in enumerate(builds):
-        night = {_key(row): row for row in store.query("nightly_verdicts", head=head).to_pylist()}
-        for row in rows:
+        for row in known:
             confirmed = builds.index(row["confirmed_in"] or builds[-1])
-            others = [each for each in rows if _key(each) == _key(row) and each != row]
+            others = [each for each in known if _key(each) == _key(row) and each != row]
             is_newest = all(builds.index(each["first_bad"]) > place for each in others)
             if confirmed <= place and is_newest:
-                told = night[_key(row)]
-                assert (told["verdict"], told["first_bad"]) == (row["verdict"], row["first_bad"])
+                assert night[_key(row)] == (row["verdict"], row["first_bad"])
+    assert told
 
 
 @pytest.mark.parametrize("query", ["change_points", "nightly_verdicts"])
@@ -206,11 +201,16 @@ def test_a_filtered_answer_has_the_rows_of_the_whole_that_pass(farm, filters, qu
     columns = {"event": "event_name"}
     passing = [
         row
-        for row in store.query(query).to_pylist()
+        for row in _whole(store, query)
         if all(_passes(row[columns.get(name, name)], value) for name, value in filters.items())
     ]
     assert store.query(query, **filters).to_pylist() == passing
     assert passing or (query, filters) == ("change_points", {"device": "phone-[24]"})
+
+
+@cache
+def _whole(store, query):
+    return store.query(query).to_pylist()
 
 
 def _passes(value, wanted):

@@ -20,9 +20,9 @@ def test_a_fleet_that_is_judged_file_by_file_has_the_result_of_the_whole(
     whole = [nightly_report(store, Settings()) for store in stores]
     verdicts = [store.query("nightly_verdicts") for store in stores]
     assert all(report.groups for report in whole)
-    for values in (1, 1000):
+    for store, values, report in zip(stores, (1000, 1), whole, strict=True):
         monkeypatch.setattr(judging, "VALUES_AT_ONCE", values)
-        assert [nightly_report(store, Settings()) for store in stores] == whole
+        assert nightly_report(store, Settings()) == report
     assert [store.query("nightly_verdicts") for store in stores] == verdicts
     assert list(tmp_path.glob("*/*.arrows")) == [], "values on disk are deleted"
 

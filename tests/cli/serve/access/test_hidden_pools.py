@@ -215,7 +215,7 @@ def _check(found: Answers, asked: object) -> None:
     "path",
     [
         *cross_section(_QUERIES, 2), *_VIEWS, *_OTHERS,
-        *cross_section(_QUERY_GUESSES, 12), *cross_section(_VIEW_GUESSES, 12),
+        *cross_section(_QUERY_GUESSES, 36), *cross_section(_VIEW_GUESSES, 36),
     ],
 )  # fmt: skip
 def test_an_answer_is_the_same(both: Both, path: str) -> None:
@@ -223,7 +223,7 @@ def test_an_answer_is_the_same(both: Both, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments"), [*cross_section(_CALLS, 4), *cross_section(_CALL_GUESSES, 24)]
+    ("tool", "arguments"), [*cross_section(_CALLS, 4), *cross_section(_CALL_GUESSES, 72)]
 )
 def test_an_agent_gets_the_same(both: Both, tool: str, arguments: dict[str, Any]) -> None:
     _check(both.call(tool, arguments), arguments)
