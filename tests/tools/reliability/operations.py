@@ -89,7 +89,9 @@ def make_history(store: Path, files: Path) -> None:
     command("store", "forget", "--build", "b4", "--yes")(store)
     ingest_folder("b3", files / "b3")(store)
     command("store", "retention", "--raw-days", "0", "--keep-builds", "b[2-3]", "--yes")(store)
-    command("store", "amend", "--where", "build=b1", "--set", "model.backend=xnnpack", "--yes")(store)
+    command("store", "amend", "--where", "build=b1", "--set", "model.backend=xnnpack", "--yes")(
+        store
+    )
     command("store", "snapshot")(store)
     warehouse = Warehouse.open_to_write(store)
     warehouse.ingest([files / "b6"], manifest=MANIFEST | {"build": "b6"})
