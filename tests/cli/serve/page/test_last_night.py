@@ -152,7 +152,6 @@ def test_an_acknowledged_alert_is_known_and_nothing_is_green(tmp_path: Path, jud
         warehouse.keep_night(read_night(warehouse, Settings(), None).packed())
     with serving(store) as client:
         text = client.get("/").text
-    assert re.search(r"<h1>\d regressions? (is|are) acknowledged, nothing new\.</h1>", text)
     assert "Nothing got slower" not in text
     assert 'class="chip acknowledged"' in text
     assert 'class="chip slower"' not in text
