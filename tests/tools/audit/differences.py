@@ -54,7 +54,8 @@ def _explained(questions: str, columns: str, reason: str) -> tuple[KnownDifferen
 
 
 EXPLAINED: tuple[KnownDifference, ...] = (
-    *_explained("*/percentiles | */percentiles group_by* | */percentiles event*", "p*_ns, missing_count",
+    *_explained("*/percentiles | */percentiles group_by* | */percentiles event*",
+                "p*_ns, missing_count",
                 "exact percentiles need raw events; missing_count says how many are gone"),
     *_explained("plain/outlier_runs min_excess* | corpus/outlier_runs",
                 "culprit*, instruction_id, delegate_id",
