@@ -38,6 +38,9 @@ def compare(
     explains; --plot draws the changes. If a reference build was recorded in the sessions of both
     builds, times are relative to it. Builds that no device recorded both are not comparable: the
     command says so, and exits 1.
+
+    Raises:
+        BadParameter: --plot and --output are both given.
     """
     chosen = {name: value for name, value in params.items() if value not in (None, [])}
     given = {"base": base, "head": head, **chosen}
@@ -45,6 +48,8 @@ def compare(
     from tracehouse.queries.report.comparable import COLUMNS, find_obstacle, note_clocks
 
     check_plot("comparison", plot)
+    if plot is not None and options.output_file is not None:
+        raise typer.BadParameter("wanted --plot FILE or --output FILE, not both")
     with as_usage_errors():  # before a store is opened
         bind_parameters(_QUERY, given)
     with open_to_query(options.store, wait=options.wait, lake=lake) as warehouse:

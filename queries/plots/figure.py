@@ -61,7 +61,7 @@ def query_figure(name: str, table: pa.Table) -> str:
     if name in COMPARISONS:
         from tracehouse.queries.comparison import picture_of_rows
 
-        return picture_of_rows(rows)
+        return picture_of_rows(table.to_pylist())  # of which some have no change
     parts, height = _bars(rows, value)
     head = label(_MARGIN, 20, f"{name}: {value}", "start")
     drawn = svg.SVG(

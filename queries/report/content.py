@@ -13,11 +13,10 @@ from typing import Literal
 from pydantic import Field
 
 from tracehouse.queries.report.breakdown import Breakdown
-from tracehouse.queries.report.figures import name_text, operator_text
+from tracehouse.queries.report.figures import operator_text, short_name
 from tracehouse.queries.report.notes import Note
 from tracehouse.queries.report.parts import Budget, ExactChange, ModelPart, Part, TaxRow
 from tracehouse.queries.report.verdicts import State, Verdict
-from tracehouse.warehouse.alignment.operator_names import plain_name
 from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 
 Direction = Literal["regression", "improvement"]
@@ -164,7 +163,7 @@ class OperatorChange(ModelPart):
         if not self.is_guess:
             operator = operator_text(self.event_name, self.delegate_id, self.ordinal)
             return f"{self.change.words} {operator}"
-        name = name_text(plain_name(self.event_name))
+        name = short_name(self.event_name, self.delegate_id, self.ordinal).name
         return f"one more {name}" if self.change == SeriesVerdict.NEW_OP else f"one {name} less"
 
 

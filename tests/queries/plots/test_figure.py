@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.support.changes import change_row
 from tests.support.strange_names import NAMES
 from tracehouse.queries.plots.figure import MOST_BARS, MOST_LINES, query_figure
 from tracehouse.warehouse.errors import QueryError
@@ -90,3 +91,15 @@ def test_names_are_text() -> None:
 def test_what_has_no_value_cannot_be_drawn(table: pa.Table) -> None:
     with pytest.raises(QueryError, match="to draw"):
         query_figure("q", table)
+
+
+@pytest.mark.parametrize("name", ["comparison", "regression_deltas"])
+def test_two_builds_are_drawn_by_their_verdicts_and_noise_is_a_line(name: str) -> None:
+    noise = change_row("inconclusive", ordinal=2, delta=0.56)
+    added = change_row("new_op", ordinal=3, delta=None, base_ns=None, head_ns=5e4)
+    texts = _texts(_drawn(change_row(), noise, added, name=name))
+    assert texts[0] == "1 operator is slower, 1 was added."
+    assert "conv #1" in texts
+    assert "conv #3" in texts
+    assert "conv #2" not in texts
+    assert texts[-1] == "Not drawn: 1 more: 1 cannot tell."

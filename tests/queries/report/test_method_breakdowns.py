@@ -85,9 +85,9 @@ def test_which_of_five_equal_operators_is_new_is_not_told() -> None:
     assert (first.kind, first.base_count, first.head_count) == ("like operators", 4, 5)
     assert first.cost_ns == pytest.approx(230_000, rel=0.05)
     assert [part.event_name for part in rest] == ["native_call_relu.out", None, None]
-    assert group.headline.title.startswith(f"m · b on phone: one more {MM}, method ")
+    assert group.headline.title.startswith("m · b on phone: one more mm, method ")
     (table,) = list_sums([found])
-    assert table.rows[0][0] == f"{MM} #1 and the like, 4 → 5: which is new cannot be told"
+    assert table.rows[0][0] == "mm #1 and the like, 4 → 5: which is new cannot be told"
 
 
 def test_a_new_operator_that_times_tell_from_its_like_is_a_part_by_itself() -> None:
