@@ -104,7 +104,7 @@ def test_the_first_logged_value_that_differs_is_named(tmp_path):
             store.ingest([dump], manifest={"device": "phone", "model": "net", "build": build})
         (found,) = list_divergences(store, places("phone"))
     assert found.verdict == "different"
-    assert found.operator == "native_call_convolution.out #1"
+    assert found.operator == "convolution #1"
     assert found.equal_count < found.compared_count
     assert found.command == "tracehouse numeric-gap 1 2 --first"
 
