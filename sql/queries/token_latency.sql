@@ -7,8 +7,8 @@
 -- one of two that are equally frequent; runs of other signatures are prompts. The tag
 -- names the decoding runs instead: by the name of the runs ('Execute #2', see
 -- named_run_signatures), or, with an ETRecord, by the method. A turn is a prompt and
--- the tokens after it. If all runs are alike, the first run is the prompt. Times are those
--- of Method::execute; time between runs, such as for sampling, counts in
+-- the tokens after it. If all runs are alike, the first run is the prompt. Times are
+-- those of Method::execute; time between runs, such as for sampling, counts in
 -- paced_tokens_per_second only. If a row has dumps in cycles of unknown rate, all its
 -- times are null: untimed_count is their number.
 --

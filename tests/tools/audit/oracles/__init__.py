@@ -27,7 +27,7 @@ NOT_COMPUTED: Mapping[str, str] = {
 
 # Queries of which a filter of events leaves rows out, and changes no figure.
 _FILTERED = {
-    *("percentiles", "operator_hotspots", "operator_variance", "memory_by_instruction"),
+    *("percentiles", "operator_hotspots", "operator_variance"),
 }
 
 
