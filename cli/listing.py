@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
-_MODULES = Path(__file__).parent / "commands"
 # In the order of `tracehouse --help`; the commands of the first group are all that most people use.
-_PLANNED: Mapping[str, tuple[str, ...]] = {
+GROUPS: Mapping[str, tuple[str, ...]] = {
     "Commands": (
         *("demo", "ingest", "ls", "compare", "report", "query", "sql", "inspect", "export"),
         *("serve", "upload", "status"),
@@ -17,10 +15,6 @@ _PLANNED: Mapping[str, tuple[str, ...]] = {
     "Record and look closer": ("record", "watch", "numeric-gap", "etrecord", "schema"),
     "Connect": ("token", "mcp", "spark", "completion"),
     "Samples": ("sample", "simulate"),
-}
-GROUPS = {
-    title: tuple(name for name in names if (_MODULES / f"{name.replace('-', '_')}.py").exists())
-    for title, names in _PLANNED.items()
 }
 NAMES = frozenset(name for names in GROUPS.values() for name in names)
 # The canned queries by question, as docs/questions.md has them, the most useful ones first.

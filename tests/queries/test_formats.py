@@ -66,7 +66,7 @@ def test_nothing_is_written_of_a_table_that_json_cannot_hold() -> None:
     assert sink.getvalue() == ""
 
 
-@pytest.mark.parametrize("form", [form for form in Format if form is not Format.TABLE])
+@pytest.mark.parametrize("form", [form for form in Format if not form.is_for_people])
 def test_rows_are_written_while_they_are_computed(form: Format) -> None:
     """To a sink without positions, as pipes are."""
 

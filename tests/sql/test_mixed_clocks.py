@@ -22,7 +22,12 @@ def farm():
     store = StoreRows()
     for pool, rates in POOLS.items():
         for number, rate in enumerate(rates):
-            dump = store.add_dump(device=f"{pool} {number}", pool=pool, ns_per_tick=rate)
+            dump = store.add_dump(
+                device=f"{pool} {number}",
+                pool=pool,
+                ns_per_tick=rate,
+                tags={"decode_method": "Execute"},  # for token_latency
+            )
             store.add_runs(dump, [RUN] * 5)
     return store.connect()
 

@@ -117,8 +117,7 @@ QUESTIONS = (
     ),
     Question(
         "Which build made the convolutions of conv slower?",
-        _says("compare", "conv / portable on lab-x86-quiet-ab: convolution", base="base",
-              head="ch26"),
+        _says("compare", "convolution #3", base="base", head="ch26"),
         True,
     ),
     Question(

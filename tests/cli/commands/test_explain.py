@@ -33,7 +33,7 @@ def test_a_terminal_gets_text(run: Run) -> None:
     outcome = run("explain", softplus_group(), "--store", softplus_store())
     assert outcome.code == 0
     text = outcome.out.decode()
-    assert text.startswith("▲ net / xnnpack on lab-x86")
+    assert text.startswith("▲ net · xnnpack on lab-x86: ")
     assert "Program of lab-x86 · net · xnnpack" in text
 
 

@@ -326,9 +326,9 @@ def test_the_data_frame_has_the_inspectors_columns_and_lists(inspector):
     importlib.util.find_spec("executorch") is not None, reason="executorch is installed"
 )
 def test_what_needs_executorch_says_so(inspector):
-    with pytest.raises(QueryError, match=r"pip install 'tracehouse\[executorch\]'"):
+    with pytest.raises(QueryError, match=r"pip install '\.\[executorch\]' in a checkout"):
         inspector.get_exported_program()
-    with pytest.raises(QueryError, match=r"pip install 'tracehouse\[executorch\]'"):
+    with pytest.raises(QueryError, match=r"pip install '\.\[executorch\]' in a checkout"):
         inspector.calculate_numeric_gap("MSE")
 
 

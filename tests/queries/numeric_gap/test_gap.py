@@ -201,5 +201,5 @@ def test_dump_without_intermediate_values_is_refused():
 
 def test_running_the_program_without_executorch_tells_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "executorch", None)
-    with pytest.raises(QueryError, match=r"pip install 'tracehouse\[executorch\]'"):
+    with pytest.raises(QueryError, match=r"pip install '\.\[executorch\]' in a checkout"):
         run_reference(Source(str(MODELS / "prefill_decode_portable.etrecord")))

@@ -28,7 +28,7 @@ def test_percentiles_have_a_histogram_at_their_end() -> None:
     gone = dict.fromkeys(columns)
     schema = pa.schema([(name, pa.float64()) for name in columns])
     table = with_histograms(pa.Table.from_pylist([columns, gone], schema=schema))
-    drawn, none = table["from min_ns to max_ns"].to_pylist()
+    drawn, none = table["from min to max"].to_pylist()
     assert len(drawn) == 20
     assert none == ""
 

@@ -7,12 +7,12 @@ import pytest
 
 from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_all, record_build
-from tracehouse import Warehouse
 from tracehouse.queries.report.bisect import find_commit, judge_step
 from tracehouse.queries.report.exact_alerts import judge_measures
 from tracehouse.queries.report.night import judge_head
 from tracehouse.queries.report.settings import Settings
 from tracehouse.warehouse.errors import ParameterError
+from tracehouse.warehouse.store import Warehouse
 
 CONVOLUTION = "native_call_convolution.out"
 BISECTED = {"build": {"id": "try", "branch": "bisect", "commit": "0123456789abcdef"}}

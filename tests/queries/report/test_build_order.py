@@ -107,7 +107,7 @@ def test_a_comparison_with_a_parent_says_that_it_is_older(tmp_path: Path) -> Non
     path = ingest_all(tmp_path / "s", farm({}, late=3, parents=_ALWAYS))
     with Warehouse.open(path, read_only=True) as store:
         doubt = note_order(store, base="n4", head="n3")
-        assert (doubt or "").startswith("by its parents the head n3 is older than the base n4")
+        assert (doubt or "").startswith("n3 is older than n4 by its parents, so ")
         assert note_order(store, base="n3", head="n4") is None
 
 

@@ -105,7 +105,7 @@ def test_executorch_s_faults_name_the_file(parsed, monkeypatch):
 
 def test_without_executorch_the_remedy_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "executorch", None)
-    with pytest.raises(QueryError, match=r"pip install 'tracehouse\[executorch\]'"):
+    with pytest.raises(QueryError, match=r"pip install '\.\[executorch\]' in a checkout"):
         read("exported_program")
 
 

@@ -22,7 +22,7 @@ NAMES = ["comparison", "regression_deltas"]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_answer_has_the_columns_that_are_told_in_order(nightly: Warehouse, name: str) -> None:
-    table = nightly.query(name, **PAIR)
+    table = nightly.query(name, **PAIR).table
     told = [(column.name, TYPES[column.type]) for column in find_query(name).header.columns]
     assert [(field.name, str(field.type)) for field in table.schema] == told
     order = [(field, "ascending") for field in told_order(table.column_names)]
@@ -55,11 +55,11 @@ def test_values_that_wait_on_disk_have_the_answer_of_the_whole(
 ) -> None:
     monkeypatch.setattr(two_builds.tempfile, "tempdir", str(tmp_path))
     sides = {"base": "b7", "head": "b8"}
-    whole = pool_store.query("comparison", **sides)
+    whole = pool_store.query("comparison", **sides).table
     for values in (1, 50):
         monkeypatch.setattr(two_builds, "VALUES_AT_ONCE", values)
         monkeypatch.setattr("tracehouse.warehouse.regressions.judging.VALUES_AT_ONCE", values)
-        assert pool_store.query("comparison", **sides).equals(whole)
+        assert pool_store.query("comparison", **sides).table.equals(whole)
     assert list(tmp_path.glob("*/*.arrows")) == [], "values on disk are deleted"
 
 

@@ -105,7 +105,7 @@ def test_each_dump_and_table_is_named_with_what_is_wrong(store: Path) -> None:
         (None, "graph_nodes", "rows differ from the archive"),
     ]
     assert found.damages[3].sha256 is None
-    assert found.remedy == "tracehouse rebuild"
+    assert found.remedy == "tracehouse store rebuild"
     rebuild_store(store)
     assert verify(store).damages == []
 
