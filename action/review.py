@@ -123,7 +123,7 @@ def main() -> int:
     base = find_base(change.tips, known)
     status, report = (0, "") if base.build is None else compare(env, base.build, head)
     marker = f"<!-- tracehouse:{re.sub(r'[^A-Za-z0-9_.]+', '-', env['REVIEW_KEY'])} -->"
-    parts = report.split("\n\n", 2)  # heading and alert, which are the verdict, and the rest
+    parts = report.split("\n\n", 2)  # the verdict, what it is about, and the rest
     body = "\n\n".join(part for part in (*parts[:2], base.note, *parts[2:]) if part)
     text = f"{marker}\n{body}"
     write_summary(env, text)

@@ -121,7 +121,8 @@ def test_a_pull_request_gets_one_comment_a_summary_and_a_status(
     (comment,) = forge.comments
     note = f"> [!NOTE]\n> The fork point `{fork[:12]}` has no dumps: compared with the nearest "
     note += f"commit before it that has, `{old[:12]}`, 1 commit earlier."
-    parts = "\n## 🔴 3", "\n\n> [!CAUTION]\n> ", f"\n\n{note}\n\nHead `{head}`, "
+    verdict = "\n## 🔴 4 operators are slower.", f"\n\nBuild {head[:9]} of "
+    parts = *verdict, f"\n\n{note}\n\n### Act on these"
     places = [comment["body"].find(part) for part in (MARKER, *parts)]
     assert places[0] == 0
     assert places == sorted(places)  # the verdict first
@@ -322,7 +323,7 @@ def test_on_gitlab_a_service_takes_the_dumps_and_alerts_are_tests(
             assert done.returncode == 0, done.stderr  # as no failure is asked for
             commit(code)
     (note,) = forge.comments
-    assert note["body"].startswith(f"{MARKER}\n## 🔴 3")
+    assert note["body"].startswith(f"{MARKER}\n## 🔴 4 operators are slower.")
     assert (code / "tracehouse-report.md").read_text().endswith(note["body"])
     assert 'failures="3"' in (code / "tracehouse-junit.xml").read_text()
 

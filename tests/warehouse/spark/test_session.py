@@ -11,7 +11,7 @@ from tracehouse.warehouse.spark.session import opened_session
 def test_missing_pyspark_is_told_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.errors", None)
     with (
-        pytest.raises(SparkError, match=r"pip install 'tracehouse\[spark\]'"),
+        pytest.raises(SparkError, match=r"pip install '\.\[spark\]' in a checkout"),
         opened_session("local[1]"),
     ):
         pass
