@@ -66,8 +66,8 @@ def _steps(report: Report, width: int) -> Iterator[Line]:
             yield [Span("why:  ", "dim"), Span(_shown(acting[0].commands[0]))]
         for number, text in enumerate(wrap(step or "", width - 6)):
             yield [Span("      " if number else "next: ", "dim"), Span(text)]
-    again = "--nightly" if report.kind == "nightly" else f"--base {_shown(report.base[0])}"
-    command = f"tracehouse report {again} --head {_shown(report.head)} --output report.html"
+    base = "" if report.kind == "nightly" else f"--base {_shown(report.base[0])} "
+    command = f"tracehouse report {base}--head {_shown(report.head)} --output report.html"
     yield [Span("page: ", "dim"), Span(command)]
 
 

@@ -12,7 +12,7 @@ def test_a_terminal_gets_the_verdict_the_alerts_and_the_next_command() -> None:
     for part in ("Act on these", "▲ convolution #3", "Look at these", "Also known", "why:  trace"):
         assert part in text
     assert "alert g-5f1c9a2e, and 7 more changes, on 8 devices, since b40" in text
-    assert lines[-1] == "page: tracehouse report --nightly --head b42 --output report.html"
+    assert lines[-1] == "page: tracehouse report --head b42 --output report.html"
     assert not any(mark in text for mark in ("**", "<details>", "> [!", "| ---"))
     assert all(cell_len(line) <= MAX_WIDTH for line in lines if not line.startswith("why:"))
 
