@@ -49,7 +49,6 @@ _BY_A_SERVICE = {"snapshot", "rebuild", "retention", "compact", "amend", "forget
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    short_help="Verify, back up, correct, shrink or upgrade a store.",
     help="Verify, back up, correct, shrink or upgrade a store.",
 )
 archive = typer.Typer(

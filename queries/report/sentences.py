@@ -117,7 +117,7 @@ def _fast_text(report: Report) -> str:
     found = [part.size for part in report.tally if part.word == TOO_FAST]
     if not found or report.verdict == Verdict.NOT_ENOUGH_DATA:
         return ""
-    return f"{_operators(found[0])} {'is' if found[0] == 1 else 'are'} {TOO_FAST}."
+    return f"{_are(found[0], 'operator')} {TOO_FAST}."
 
 
 def lead_text(report: Report) -> str:
@@ -211,11 +211,7 @@ def _slower_text(groups: Sequence[Group]) -> str:
         (wholes, "run", "slower"),
         (measures, "measure", "worse"),
     )
-    return " and ".join(
-        f"{count_text(count, noun)} {'is' if count == 1 else 'are'} {how}"
-        for count, noun, how in counts
-        if count
-    )
+    return " and ".join(f"{_are(count, noun)} {how}" for count, noun, how in counts if count)
 
 
 def _places(groups: Sequence[Group]) -> str:
@@ -240,12 +236,8 @@ def _place_of(group: Group) -> str:
 def _budget_text(broken: Sequence[Budget]) -> str:
     if not broken:
         return ""
-    is_one = len(broken) == 1
     named = f"{name_text(broken[0].measure)} of {broken[0].where}"
-    more = "" if is_one else f" and {len(broken) - 1:,} more"
-    return (
-        f"{count_text(len(broken), 'budget')} {'is' if is_one else 'are'} broken ({named}{more})."
-    )
+    return f"{_are(len(broken), 'budget')} broken ({_with_others(named, broken)})."
 
 
 def _environment_text(groups: Sequence[Group]) -> str:
@@ -261,22 +253,14 @@ def _environment_text(groups: Sequence[Group]) -> str:
 def _absent_text(absent: Sequence[Missing]) -> str:
     if not absent:
         return ""
-    is_one = len(absent) == 1
-    more = "" if is_one else f" and {len(absent) - 1:,} more"
-    noun = "expected recording"
-    return (
-        f"{count_text(len(absent), noun)} {'is' if is_one else 'are'} missing "
-        f"({absent[0].where}{more})."
-    )
+    named = _with_others(absent[0].where, absent)
+    return f"{_are(len(absent), 'expected recording')} missing ({named})."
 
 
 def _new_text(groups: Sequence[Group]) -> str:
     if not groups:
         return ""
-    return (
-        f"{count_text(len(groups), 'slowdown')} {'is' if len(groups) == 1 else 'are'} new and not "
-        f"confirmed yet ({_places(groups)})."
-    )
+    return f"{_are(len(groups), 'slowdown')} new and not confirmed yet ({_places(groups)})."
 
 
 def _known_text(parts: Outline, *, is_alone: bool) -> str:
@@ -297,6 +281,15 @@ def _needed_text(too_few: Sequence[str]) -> str:
     """That nothing can be judged yet, and what is needed."""
     more = f"; {count_text(len(too_few) - 1, 'more model')} too" if len(too_few) > 1 else ""
     return f"Not enough data to judge yet{f' ({too_few[0]}{more})' if too_few else ''}."
+
+
+def _are(count: int, noun: str) -> str:
+    """A subject with its verb: '1 budget is', '3 budgets are'."""
+    return f"{count_text(count, noun)} {'is' if count == 1 else 'are'}"
+
+
+def _with_others(first: str, all_: Sequence[object]) -> str:
+    return first if len(all_) == 1 else f"{first} and {len(all_) - 1:,} more"
 
 
 def _join(sentences: Iterable[str]) -> str:

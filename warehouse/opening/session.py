@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,21 +81,22 @@ class Session:
     @contextmanager
     def call(self, *, is_answer: bool = False) -> Iterator[None]:
         """Keep open what the body opens; if `is_answer`, nothing may be written meanwhile."""
-        error: BaseException | None = None
-        with self._changing:
-            self._n_calls += 1
-            self._n_answers += is_answer
-        try:
-            yield
-        except BaseException as raised:
-            error = raised
-            raise
-        finally:
+        with ExitStack() as stack:
             with self._changing:
-                self._n_calls -= 1
-                self._n_answers -= is_answer
-                if not (self._n_calls or self.is_held):
-                    self._finish(error)
+                self._n_calls += 1
+                self._n_answers += is_answer
+            stack.push(partial(self._end_call, is_answer))
+            yield
+
+    def _end_call(
+        self, is_answer: bool, _: object, error: BaseException | None, __: object
+    ) -> None:
+        """End a call, whose error, if any, is passed on; the last one closes the files."""
+        with self._changing:
+            self._n_calls -= 1
+            self._n_answers -= is_answer
+            if not (self._n_calls or self.is_held):
+                self._finish(error)
 
     @property
     def answering(self) -> StoreConnections:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as types
 
+from tracehouse.cli.output.text import is_number
 from tracehouse.cli.serve.page.cells import Cell, Row, date_text, link, time_cell
 from tracehouse.cli.serve.page.listing import Column, Table, listing, sort_page
 from tracehouse.cli.serve.page.page_request import Address
@@ -85,12 +86,12 @@ def _columns(
     columns: list[Column] = []
     for name in names:
         kind = table.schema.field(name).type
-        is_number = _is_number(kind)
-        cell = operator if name == "event_name" else _cell(name, is_number=is_number)
+        has_numbers = is_number(kind)
+        cell = operator if name == "event_name" else _cell(name, is_number=has_numbers)
         sort = "" if types.is_nested(kind) else name
         is_under = name in places and "event_name" in names  # the operator's cell has it there
         room = "p2" if is_under else "" if name in ("event_name", value) else _room(len(columns))
-        columns.append(Column(heading(name), cell, sort, is_number, docs.get(name, ""), room))
+        columns.append(Column(heading(name), cell, sort, has_numbers, docs.get(name, ""), room))
         if name == value and (most := _most(table[name])):
             bar = partial(_bar, name=name, most=most)
             columns.append(Column(f"{heading(name)}, drawn", bar, room="p2 draw"))
@@ -154,10 +155,6 @@ def _most(column: pa.ChunkedArray) -> float:
     """The value of the longest bar; 0 if bars would not show the values."""
     edges = pc.min_max(column).as_py()
     return float(edges["max"]) if edges["min"] is not None and edges["min"] >= 0 else 0.0
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
 def _cell(name: str, *, is_number: bool) -> Callable[[Row], Cell | str]:
