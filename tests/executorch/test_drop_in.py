@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+import tracehouse
 from tests.support.corpus import CORPUS
 from tracehouse import Inspector, compare_results
-from tracehouse.queries import inspector
 
 PYTHON = os.environ.get("EXECUTORCH_PYTHON")
 pytestmark = pytest.mark.skipif(not PYTHON, reason="make test-executorch installs executorch")
@@ -55,7 +55,7 @@ def test_all_public_names_are_here():
     shown = subprocess.run(
         [PYTHON, "-c", f"import {imports}; {lines}"], capture_output=True, text=True, check=True
     )
-    assert {*shown.stdout.split()} <= {*inspector.__all__}
+    assert {*shown.stdout.split()} <= {*tracehouse.__all__}
 
 
 @pytest.mark.parametrize("name", CASES)
