@@ -44,7 +44,7 @@ _WITH_A_SERVICE = {
 }
 _WITHOUT_A_STORE = {
     *("demo", "inspect", "etrecord", "numeric-gap", "export"),
-    *("sample", "simulate", "doctor", "completion", "lake", "spark"),
+    *("sample", "doctor", "completion", "lake", "spark"),
 }
 
 

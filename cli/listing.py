@@ -14,7 +14,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Decide and explain": ("explain", "accept", "note", "plan", "bisect-step"),
     "Record and look closer": ("record", "watch", "numeric-gap", "etrecord", "schema"),
     "Connect": ("token", "mcp", "spark", "completion"),
-    "Samples": ("sample", "simulate"),
+    "Samples": ("sample",),
 }
 NAMES = frozenset(name for names in GROUPS.values() for name in names)
 # The canned queries by question, as docs/questions.md has them, the most useful ones first.
@@ -147,7 +147,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "tracehouse spark query percentiles --model mv2 --lake s3://farm/lake",
     ),
     "sample": ("tracehouse sample farm/",),
-    "simulate": ("tracehouse simulate farm/ --devices 3 --builds 5",),
     "doctor": ("tracehouse doctor --format json",),
     "completion": ("tracehouse completion bash >> ~/.bashrc",),
 }

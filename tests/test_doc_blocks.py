@@ -85,7 +85,7 @@ OTHERS = [path for path in DOCUMENTS if path != README]
 )
 def test_blocks_of_a_document_run_and_print_what_they_say(path: Path, desk: Path, run: Run) -> None:
     text = path.read_text(encoding="utf-8")
-    if not re.search(r"^\$ tracehouse (sample|simulate) farm", text, re.MULTILINE):
+    if not re.search(r"^\$ tracehouse sample farm", text, re.MULTILINE):
         (desk / "farm").symlink_to(FARM)
     names = dict(NAMES)
     answer = ""

@@ -56,7 +56,6 @@ ROOMS = {
     "ingest.tracer": {"durable", "errors", "etdump", "remote"},
     "ingest.recording": {"errors", "manifest", "sources"},
     "ingest.sample": {"errors"},
-    "ingest.simulation": {"errors", "etdump", "signatures", "sources", "tracer"},
     "warehouse": set(),
     "warehouse.errors": set(),
     "warehouse.point": set(),

@@ -74,7 +74,6 @@ OWN = {
     "ingest.manifest.path_template": ["_TOKENS"],
     "ingest.producers": ["{}"],  # see test_rules_of_producers_take_linear_time
     "ingest.recording.session": ["_LOGGED"],
-    "ingest.simulation.programs": [" [(#]"],
     "ingest.tracer.event_tracer": ["{}", "{}"],
     "ingest.watching.buckets": ["_SECRETS"],
     "warehouse.archive.segments": ["_NAME"],

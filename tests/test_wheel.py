@@ -122,9 +122,3 @@ def test_installed_command_has_the_sample(bin_: Path, tmp_path: Path) -> None:
     run(bin_ / "tracehouse", "sample", tmp_path / "farm")
     store = ("--store", tmp_path / "store")
     assert "532" in run(bin_ / "tracehouse", "ingest", tmp_path / "farm", *store)
-
-
-def test_installed_command_has_the_templates_of_simulated_farms(bin_: Path, tmp_path: Path) -> None:
-    sizes = ("--devices", "1", "--builds", "1", "--dumps", "1", "--iterations", "1")
-    run(bin_ / "tracehouse", "simulate", tmp_path / "farm", *sizes)
-    assert (tmp_path / "farm" / "truth.json").exists()

@@ -22,7 +22,7 @@ LOG_SUFFIX = ".log"
 QHAS_SUFFIX = ".qhas.json"
 SHARED_MANIFEST = "manifest.json"
 BENCHMARK_RESULTS = "benchmark_results.json"
-FARM_TRUTH = "truth.json"  # what 'tracehouse simulate' and 'sample' say of a whole farm
+FARM_TRUTH = "truth.json"  # what the sample farm says of itself
 DEFAULT_ETRECORD = "etrecord.bin"
 DEFAULT_BUFFERS = ("debug_output.bin", "debug_buffer.bin")
 

@@ -28,8 +28,8 @@ from tests.support.stores import ingest, make_and_ingest, write
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
 from tests.support.uploads import new_dump, put, sha256_of
 from tests.support.waiting import until
+from tests.tools.simulation.dump_template import repeat_runs
 from tracehouse import Inbox, Warehouse
-from tracehouse.ingest.simulation.dump_template import repeat_runs
 
 pytestmark = pytest.mark.skipif(
     not shutil.which(COMPILER), reason=f"no C compiler ({COMPILER}) to build what makes disks fail"

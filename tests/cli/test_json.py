@@ -58,9 +58,6 @@ def test_rows_of_other_commands_are_as_documented(run: Run, store: Path, tmp_pat
     assert columns(summary) == documented("`ingest`")
     taken = answer(run, "store", "snapshot", "--store", tmp_path / "store")
     assert columns(taken) == documented("`store snapshot`")
-    sizes = ("--devices", "1", "--builds", "1", "--models", "1", "--dumps", "1")
-    farm = answer(run, "simulate", tmp_path / "farm", *sizes, "--iterations", "1")
-    assert columns(farm) == documented("`simulate`")
 
 
 def test_blocks_of_inspect_are_as_documented(run: Run) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from tracehouse.ingest.simulation import FarmSize, FarmWriter, plan_farm
-from tracehouse.ingest.simulation.changes import Change, ChangeKind
-from tracehouse.ingest.simulation.plan import Family
-from tracehouse.ingest.simulation.programs import TemplateEvent, TemplateProgram
+from tests.tools.simulation import FarmSize, FarmWriter, plan_farm
+from tests.tools.simulation.changes import Change, ChangeKind
+from tests.tools.simulation.plan import Family
+from tests.tools.simulation.programs import TemplateEvent, TemplateProgram
 
 BASE, HEAD, LATER = "sim-006", "sim-007", "sim-008"
 OPERATOR = "Sigmoid (NC) #1"

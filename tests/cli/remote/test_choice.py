@@ -83,7 +83,6 @@ ELSEWHERE = {
         "inspect",
         "etrecord",
         "numeric-gap",
-        "simulate",
         "doctor",
         "completion",
     ),

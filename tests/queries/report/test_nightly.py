@@ -11,9 +11,9 @@ from tests.support.corpus import CORPUS
 from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_all, ingest_nights, record_build
 from tests.support.store_rows import LONG_AGO
+from tests.tools.simulation.farm import FarmWriter
+from tests.tools.simulation.plan import FarmSize, plan_farm
 from tracehouse import Warehouse
-from tracehouse.ingest.simulation.farm import FarmWriter
-from tracehouse.ingest.simulation.plan import FarmSize, plan_farm
 from tracehouse.queries.report.json_form import json_form
 from tracehouse.queries.report.nightly import nightly_report
 from tracehouse.queries.report.outline import verdict_text

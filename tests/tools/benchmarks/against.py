@@ -35,7 +35,7 @@ from tests.tools.benchmarks.queries import (
 )  # fmt: skip
 from tests.tools.benchmarks.record import render_figure
 from tests.tools.fuzz.worst_cases import distinct_events
-from tracehouse.ingest.simulation.dump_template import repeat_runs
+from tests.tools.simulation.dump_template import repeat_runs
 
 TURNS = 5
 DEVICES, DUMPS = 5, 20  # of a device and build of the large store: 20 M events

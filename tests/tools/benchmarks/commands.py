@@ -11,7 +11,7 @@ from tests.support.command import COMMAND
 from tests.tools.benchmarks.cost import cheapest, measure
 from tests.tools.benchmarks.decode import DATA, LARGE_REPEATS, SMALL
 from tests.tools.benchmarks.record import Figures
-from tracehouse.ingest.simulation.dump_template import repeat_runs
+from tests.tools.simulation.dump_template import repeat_runs
 
 # What `tracehouse sql` cannot do without, as it imports them.
 _IMPORTS = "import os; os.environ['OPENBLAS_NUM_THREADS'] = '1'; import duckdb, numpy, pyarrow"

@@ -9,8 +9,8 @@ import numpy as np
 from tests.tools.benchmarks.cost import cheapest
 from tests.tools.benchmarks.record import Figures
 from tests.tools.fuzz.worst_cases import distinct_events
+from tests.tools.simulation.dump_template import repeat_runs
 from tracehouse import decode_dumps
-from tracehouse.ingest.simulation.dump_template import repeat_runs
 from tracehouse.ingest.sources.paths import find_sources, read_source
 
 DATA = Path(__file__).parents[2] / "data"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tracehouse.ingest.simulation.dump_template import DumpTemplate
+from tests.tools.simulation.dump_template import DumpTemplate
 
 
 class Template(DumpTemplate):

@@ -81,7 +81,7 @@ def bench(folder: Path, sizes: list[int]) -> Figures:
 
 
 def _make_store(folder: Path, store: Path, sizes: list[int]) -> None:
-    from tracehouse.ingest.simulation import FarmSize, FarmWriter, plan_farm
+    from tests.tools.simulation import FarmSize, FarmWriter, plan_farm
 
     devices, builds, iterations = sizes
     plan = plan_farm(FarmSize(devices, builds, MODELS, DUMPS, iterations), 1)

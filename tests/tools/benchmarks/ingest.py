@@ -10,10 +10,10 @@ from tests.tools.benchmarks.cost import Cost, least, measure
 from tests.tools.benchmarks.decode import LARGE_REPEATS, SMALL, SMALL_EVENTS
 from tests.tools.benchmarks.dumps import Template
 from tests.tools.benchmarks.record import Figures
+from tests.tools.simulation.dump_template import repeat_runs
 from tracehouse import Warehouse
 from tracehouse.ingest.dump import Dump
 from tracehouse.ingest.manifest.resolver import Manifest
-from tracehouse.ingest.simulation.dump_template import repeat_runs
 from tracehouse.warehouse.load.pipeline import count_cores
 from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 

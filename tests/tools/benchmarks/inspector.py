@@ -21,8 +21,8 @@ from tests.tools.benchmarks.decode import LARGE_REPEATS, SMALL, SMALL_EVENTS
 from tests.tools.benchmarks.dumps import Template
 from tests.tools.benchmarks.record import FOLDER, Figures, Record, ratio, render_figure
 from tests.tools.benchmarks.report import publish
+from tests.tools.simulation.dump_template import repeat_runs
 from tracehouse import decode_dumps
-from tracehouse.ingest.simulation.dump_template import repeat_runs
 from tracehouse.ingest.sources.paths import Source, read_source
 from tracehouse.queries.event_blocks.build import read_event_blocks
 

@@ -20,9 +20,9 @@ from tests.tools.benchmarks.decode import DATA, LARGE_REPEATS, SMALL
 from tests.tools.benchmarks.dumps import Template
 from tests.tools.benchmarks.ingest import MANIFEST
 from tests.tools.benchmarks.record import Figures
+from tests.tools.simulation.dump_template import repeat_runs
 from tracehouse import Warehouse
 from tracehouse.ingest.manifest.resolver import Manifest
-from tracehouse.ingest.simulation.dump_template import repeat_runs
 from tracehouse.warehouse.load.content import decode_content
 from tracehouse.warehouse.load.loader import Loader
 from tracehouse.warehouse.load.new_dump import NewDump

@@ -12,8 +12,8 @@ from tests.support.processes import memory_bytes
 from tests.tools.benchmarks.cost import Cost, measure
 from tests.tools.benchmarks.decode import SMALL
 from tests.tools.benchmarks.record import Figures
+from tests.tools.simulation.dump_template import stream_repeated_runs
 from tracehouse import stream_dump
-from tracehouse.ingest.simulation.dump_template import stream_repeated_runs
 from tracehouse.ingest.sources.paths import Source, read_source
 
 REPEATS = 32_850  # 1.0 GB

@@ -14,11 +14,11 @@ from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from tests.support.stores import MANIFEST, contents, writing
 from tests.support.traced_farm import Step, traced_dump
+from tests.tools.simulation.dump_template import repeat_runs
 from tracehouse import DecodedBatch
 from tracehouse.ingest.dump import Refusal
 from tracehouse.ingest.found_dumps import file_at
 from tracehouse.ingest.manifest.resolver import Manifest
-from tracehouse.ingest.simulation.dump_template import repeat_runs
 from tracehouse.ingest.sources.paths import Source
 from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.archive.segment_writer import SegmentWriter

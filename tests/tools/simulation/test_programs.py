@@ -8,12 +8,12 @@ import zipfile
 import pytest
 
 from tests.support.corpus import CORPUS, FARM
-from tests.support.simulation import TEMPLATES
+from tests.tools.simulation import TEMPLATES
+from tests.tools.simulation.dump_template import DumpTemplate
+from tests.tools.simulation.plan import FarmSize, plan_farm
+from tests.tools.simulation.programs import OperatorKey, TemplateProgram, read_program
 from tracehouse import decode_dumps
 from tracehouse.ingest.decode import DecodedBatch
-from tracehouse.ingest.simulation.dump_template import DumpTemplate
-from tracehouse.ingest.simulation.plan import FarmSize, plan_farm
-from tracehouse.ingest.simulation.programs import OperatorKey, TemplateProgram, read_program
 
 NAMES = sorted(path.stem for path in TEMPLATES.glob("*.etdp"))
 

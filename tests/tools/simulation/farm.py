@@ -9,15 +9,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.tools.simulation.changes import Change
+from tests.tools.simulation.plan import FarmPlan, Stream
+from tests.tools.simulation.recorder import ProgramRecorder
+from tests.tools.simulation.timeline import Floats
+from tests.tools.simulation.truth import FarmSummary, describe_truth
 from tracehouse.ingest.errors import SinkError
-from tracehouse.ingest.simulation.changes import Change
-from tracehouse.ingest.simulation.plan import FarmPlan, Stream
-from tracehouse.ingest.simulation.recorder import ProgramRecorder
-from tracehouse.ingest.simulation.timeline import Floats
-from tracehouse.ingest.simulation.truth import FarmSummary, describe_truth
 from tracehouse.ingest.sources.file_names import FARM_TRUTH
 
-TAGS = {"synthetic": True, "made_by": "tracehouse simulate"}
+TAGS = {"synthetic": True, "made_by": "tests.tools.simulation"}
 
 _NIGHT_BEGINS = timedelta(hours=6)  # after the commit
 _DUMP_EVERY = timedelta(seconds=2)

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from functools import cache, cached_property
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from tracehouse.ingest.simulation.changes import Change, change_program, plan_changes
-from tracehouse.ingest.simulation.devices import SimulatedDevice, plan_devices
-from tracehouse.ingest.simulation.programs import TemplateProgram, read_program
+from tests.tools.simulation.changes import Change, change_program, plan_changes
+from tests.tools.simulation.devices import SimulatedDevice, plan_devices
+from tests.tools.simulation.programs import TemplateProgram, read_program
 
 _TEMPLATES = {"conv": 2.0, "txf": 10.0, "mixed": 20.0}  # with factors for their times
 _BACKENDS = ("portable", "xnnpack")
@@ -166,5 +166,5 @@ def _plan_families(model_count: int) -> list[Family]:
 
 @cache
 def _read_template(model: str, backend: str) -> TemplateProgram:
-    folder = files("tracehouse.ingest.simulation") / "templates"
+    folder = Path(__file__).parent / "templates"
     return read_program((folder / f"{model}-{backend}.etdp").read_bytes())

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.tools.simulation import FarmProgress, FarmSize, FarmSummary, FarmWriter, plan_farm
 from tracehouse import Warehouse
 from tracehouse.ingest.errors import SinkError
-from tracehouse.ingest.simulation import FarmProgress, FarmSize, FarmSummary, FarmWriter, plan_farm
 
 SMALL = FarmSize(devices=4, builds=4, models=2, dumps=10, iterations=26)
 SEED = 4

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tracehouse.ingest.simulation.changes import Change, ChangeKind, describe_effect
-from tracehouse.ingest.simulation.plan import FarmSize, plan_farm
-from tracehouse.ingest.simulation.truth import FarmSummary, describe_truth
+from tests.tools.simulation.changes import Change, ChangeKind, describe_effect
+from tests.tools.simulation.plan import FarmSize, plan_farm
+from tests.tools.simulation.truth import FarmSummary, describe_truth
 
 PLANS = [plan_farm(FarmSize(6, 30, 3, 10, 50), seed) for seed in range(20)]
 

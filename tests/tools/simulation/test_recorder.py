@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tools.simulation.devices import KINDS, Noise, SimulatedDevice, TickClock
+from tests.tools.simulation.noise import draw_own_times
+from tests.tools.simulation.plan import FarmSize, plan_farm
+from tests.tools.simulation.recorder import ProgramRecorder
+from tests.tools.simulation.timeline import Timeline
 from tracehouse import decode_dumps
 from tracehouse.ingest.decode import DecodedBatch
-from tracehouse.ingest.simulation.devices import KINDS, Noise, SimulatedDevice, TickClock
-from tracehouse.ingest.simulation.noise import draw_own_times
-from tracehouse.ingest.simulation.plan import FarmSize, plan_farm
-from tracehouse.ingest.simulation.recorder import ProgramRecorder
-from tracehouse.ingest.simulation.timeline import Timeline
 from tracehouse.ingest.tables.clocks import WRAPPED_32
 
 FAMILIES = plan_farm(FarmSize(1, 1, 3, 1, 1), 0).families

@@ -11,9 +11,9 @@ from tests.support.corpus import CORPUS
 from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.event_blocks import run, timed
+from tests.tools.simulation.dump_template import DumpTemplate, repeat_runs
 from tracehouse import decode_dumps
 from tracehouse.ingest.errors import DumpError
-from tracehouse.ingest.simulation.dump_template import DumpTemplate, repeat_runs
 
 REAL = sorted((CORPUS / "real").glob("*.etdp"))
 TEMPLATE = DumpTemplate((CORPUS / "real/cnn_xnnpack_n20.etdp").read_bytes())

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.tools.simulation.programs import PlacedEvent
 from tracehouse.ingest.etdump.arena import Ints, Mask
-from tracehouse.ingest.simulation.programs import PlacedEvent
 
 Floats = NDArray[np.float64]
 

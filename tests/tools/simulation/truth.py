@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracehouse.ingest.simulation.changes import Change, describe_effect
-from tracehouse.ingest.simulation.plan import FarmPlan
-from tracehouse.ingest.simulation.recorder import Recording
+from tests.tools.simulation.changes import Change, describe_effect
+from tests.tools.simulation.plan import FarmPlan
+from tests.tools.simulation.recorder import Recording
 
 
 @dataclass

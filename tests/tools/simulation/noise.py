@@ -11,9 +11,9 @@ from itertools import accumulate
 
 import numpy as np
 
+from tests.tools.simulation.devices import Noise
+from tests.tools.simulation.timeline import Floats, Timeline
 from tracehouse.ingest.etdump.arena import Ints
-from tracehouse.ingest.simulation.devices import Noise
-from tracehouse.ingest.simulation.timeline import Floats, Timeline
 
 _PERSISTENCE = 0.6  # correlation of an iteration's state with the one before
 _HEATING_ITERATIONS = 25.0

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tests.tools.simulation.devices import SimulatedDevice
+from tests.tools.simulation.dump_template import DumpTemplate, Ticks, repeat_runs
+from tests.tools.simulation.noise import draw_own_times
+from tests.tools.simulation.programs import TemplateProgram
+from tests.tools.simulation.timeline import Floats, Timeline
 from tracehouse.ingest.etdump.arena import Ints
-from tracehouse.ingest.simulation.devices import SimulatedDevice
-from tracehouse.ingest.simulation.dump_template import DumpTemplate, Ticks, repeat_runs
-from tracehouse.ingest.simulation.noise import draw_own_times
-from tracehouse.ingest.simulation.programs import TemplateProgram
-from tracehouse.ingest.simulation.timeline import Floats, Timeline
 
 _MAX_UPTIME_NS = 3_600 * 10**9  # of a device's runtime when a dump begins
 _PAUSE_NS = 300_000.0  # mean time between iterations

@@ -1,16 +1,15 @@
-"""`tracehouse simulate OUT`: a synthetic device farm."""
+"""`python -m tests.tools.simulation OUT`: writes a synthetic device farm."""
 
 from __future__ import annotations
 
-import sys
-import time
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tracehouse.cli.output.options import OutputOptions
-from tracehouse.cli.output.streams import write_note
+from tests.tools.simulation import FarmSize, FarmWriter, plan_farm
+from tracehouse.cli.output.progress import progress_bar
 
 
 def simulate(
@@ -24,26 +23,16 @@ def simulate(
     ] = 10,
     iterations: Annotated[int, typer.Option(min=1, max=10_000, help="Iterations in a dump.")] = 50,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 1,
-    options: OutputOptions,
 ) -> None:
-    """Write a synthetic device farm, for tests, demos and capacity planning.
+    """Write a synthetic device farm, for tests and benchmarks of any size.
 
     Real programs on imaginary devices, over builds in which operators get slower, get faster or
     move between delegate and kernels. OUT/truth.json lists these changes; every manifest is tagged
     synthetic. To compare builds, use at least 8 dumps and 25 iterations.
     """
-    from tracehouse.cli.output.progress import progress_bar
-    from tracehouse.ingest.simulation import FarmSize, FarmWriter, plan_farm
-
     plan = plan_farm(FarmSize(devices, builds, models, dumps, iterations), seed)
-    writer = FarmWriter(plan)
-    if sys.stderr.isatty():
-        farm = writer.estimate()
-        sizes = f"{farm.dumps:,} dumps, {farm.events:,} events, {farm.byte_count / 1e6:,.0f} MB"
-        write_note(f"about {sizes}")
-    began = time.perf_counter()
     with progress_bar() as progress:
-        summary = writer.write(out, progress)
+        summary = FarmWriter(plan).write(out, progress)
     row = {
         "dumps": summary.dumps,
         "events": summary.events,
@@ -51,8 +40,9 @@ def simulate(
         "changes": len(plan.changes),
         "failed_runs": len(summary.failed_runs),
         "truncated_dumps": len(summary.truncated_dumps),
-        "missing_dumps": len(summary.missing_dumps),
-        "missing_nights": len(plan.missing_nights),
-        "seconds": time.perf_counter() - began,
     }
-    options.write_rows([row])
+    print(json.dumps(row))
+
+
+if __name__ == "__main__":
+    typer.run(simulate)

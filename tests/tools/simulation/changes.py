@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tracehouse.ingest.simulation.programs import OperatorKey, TemplateEvent, TemplateProgram
+from tests.tools.simulation.programs import OperatorKey, TemplateEvent, TemplateProgram
 
 _LEAST_NS = 30_000.0  # of an operator whose speed changes, to be visible on coarse clocks
 _LEAST_CHANGE = 0.001  # of an operator that is listed as affected
