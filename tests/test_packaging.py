@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
-import subprocess
-import tomllib
 
 from tests.support.documents import ROOT
 from tests.test_wheel import PACKAGES
-from tracehouse.cli.listing import EXAMPLES
 from tracehouse.cli.serve.http.running import BACKLOG
 from tracehouse.cli.serve.http.signals import ENDING_SECONDS
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 DEPLOY = ROOT / "deploy"
-RECIPE = (DEPLOY / "conda" / "recipe.yaml").read_text(encoding="utf-8")
-FORMULA = (DEPLOY / "homebrew" / "tracehouse.rb").read_text(encoding="utf-8")
 UNIT = (ROOT / "docs" / "examples" / "tracehouse.service").read_text(encoding="utf-8")
 SOCKET = (ROOT / "docs" / "examples" / "tracehouse.socket").read_text(encoding="utf-8")
 NGINX = (ROOT / "docs" / "examples" / "nginx.conf").read_text(encoding="utf-8")
@@ -35,29 +29,6 @@ def test_container_has_the_versions_that_are_tested() -> None:
     copied = re.findall(r"^COPY (.+) \./$", DOCKERFILE, re.MULTILINE)
     assert "requirements.txt" in copied[0].split()
     assert "--constraint requirements.txt '.[mcp,serve]'" in DOCKERFILE
-
-
-def test_recipe_for_conda_needs_what_the_wheel_needs() -> None:
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        project = tomllib.load(file)
-    needed = [
-        *project["build-system"]["requires"],
-        *project["project"]["dependencies"],
-        *project["project"]["optional-dependencies"]["serve"],
-    ]
-    lines = re.findall(r"^    - (\S+) (>=.+)$", RECIPE, re.MULTILINE)
-    found = [name.removeprefix("python-") + limits for name, limits in lines if name != "python"]
-    plain = [one.removeprefix("python-").replace("prometheus-", "prometheus_") for one in needed]
-    assert found == plain
-
-
-def test_formula_installs_the_tested_versions_and_a_command_that_exists() -> None:
-    assert '"--constraint", "requirements.txt", ".[mcp,serve]"' in FORMULA
-    (command,) = re.findall(r'generate_completions_from_executable\(.*, "(\w+)"\)', FORMULA)
-    (tested,) = re.findall(r'system bin/"tracehouse", "(\w+)"', FORMULA)
-    assert {command, tested} <= EXAMPLES.keys()
-    if ruby := shutil.which("ruby"):
-        subprocess.run([ruby, "-c", DEPLOY / "homebrew" / "tracehouse.rb"], check=True)
 
 
 def test_container_runs_as_nobody_special_and_says_whether_it_lives() -> None:
