@@ -30,8 +30,8 @@ from tests.support.waiting import until
 from tracehouse import Warehouse
 from tracehouse.cli.serve.access.tokens import TokenScope, create_token
 from tracehouse.cli.serve.answers.fleet_metrics import FleetMetrics
+from tracehouse.cli.serve.app import list_routes
 from tracehouse.cli.serve.http.endpoints import Endpoint
-from tracehouse.cli.serve.http.routes import list_routes
 from tracehouse.queries.report.settings import Settings
 from tracehouse.queries.report.stored_nights import LastNight, NightKey, read_night
 

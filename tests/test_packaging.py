@@ -7,8 +7,7 @@ import shlex
 
 from tests.support.documents import ROOT
 from tests.test_wheel import PACKAGES
-from tracehouse.cli.serve.http.running import BACKLOG
-from tracehouse.cli.serve.http.signals import ENDING_SECONDS
+from tracehouse.cli.serve.running import BACKLOG, ENDING_SECONDS
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 DEPLOY = ROOT / "deploy"

@@ -37,7 +37,7 @@ def serve(
         OutputError: A package that the service needs is not installed.
     """
     try:
-        from tracehouse.cli.serve.http.running import run_service
+        from tracehouse.cli.serve.running import run_service
     except ModuleNotFoundError as error:
         raise OutputError(_MISSING.format(name=error.name)) from error
     from tracehouse.cli.serve.settings import read_service_settings

@@ -15,10 +15,11 @@ from pathlib import Path
 
 from tracehouse.cli.output.streams import write_note
 from tracehouse.cli.serve.http.problems import Problem
-from tracehouse.cli.serve.pushes import Pushes
 from tracehouse.cli.serve.settings import ServiceSettings
 from tracehouse.queries.report.content import Report
+from tracehouse.queries.report.forms import Form, render
 from tracehouse.queries.report.settings import Settings, read_settings
+from tracehouse.queries.report.slack import PostError, post_payload
 from tracehouse.queries.report.stored_nights import (
     LastNight,
     NightKey,
@@ -35,6 +36,44 @@ from tracehouse.warehouse.engine.memory_limit import VARIABLE
 from tracehouse.warehouse.errors import QueryError, StoreError, WarehouseError
 from tracehouse.warehouse.store import Warehouse
 from tracehouse.warehouse.upkeep.nights import JudgedNight
+
+_SECONDS = 10.0  # to wait for a server, which delays the end of the service
+
+
+class Pushes:
+    """Pushes the report of the last night when it differs from the last one pushed."""
+
+    def __init__(self, *, slack_url: str | None, webhook_url: str | None) -> None:
+        targets: dict[Form, str | None] = {"slack": slack_url, "json": webhook_url}
+        self._targets = [(form, url) for form, url in targets.items() if url]
+        self._last: object = None
+
+    def remember(self, report: Report) -> None:
+        """Treat a report as pushed, such as that of a night judged before the service began."""
+        self._last = _news(report)
+
+    def push(self, report: Report) -> None:
+        """Push a report if its build, its verdict, or an alert or its state is new.
+
+        Raises:
+            QueryError: A server refuses the report or cannot be reached; the others have it.
+        """
+        if _news(report) == self._last:
+            return
+        self._last = _news(report)
+        problems = []
+        for form, url in self._targets:
+            try:
+                post_payload(render(report, form), url, timeout_seconds=_SECONDS)
+            except PostError as error:
+                problems.append(f"{form}: {error}")
+        if problems:
+            raise QueryError(f"the report was not pushed to {', '.join(problems)}")
+
+
+def _news(report: Report) -> object:
+    return report.head, report.verdict, [(group.id, group.state) for group in report.groups]
+
 
 _LOOK_SECONDS = 1.0
 # A night that pages want is not judged again before this, or this multiple of the time it took.

@@ -10,7 +10,7 @@ import uvicorn
 from tests.support.browser import CHROMIUM, DESK, Page, open_browser
 from tests.support.nightly_farm import ingest_nights
 from tracehouse import Warehouse
-from tracehouse.cli.serve.http.app import make_app
+from tracehouse.cli.serve.app import make_app
 from tracehouse.cli.serve.service import Service
 from tracehouse.cli.serve.settings import ServiceSettings
 from tracehouse.queries.report.settings import Settings

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from tests.support.layers import GUARD
 from tests.support.store_template import copy_new_store
 from tests.support.waiting import DEADLINE_SECONDS, until
-from tracehouse.cli.serve.http.app import make_app
+from tracehouse.cli.serve.app import make_app
 from tracehouse.cli.serve.nights import Nights
 from tracehouse.cli.serve.page import site
 from tracehouse.cli.serve.service import Service

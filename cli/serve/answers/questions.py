@@ -8,10 +8,13 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from tracehouse.cli.serve.access.pools import check_data
-from tracehouse.cli.serve.http.disconnects import stopping_without_client
+from tracehouse.cli.serve.access.authorization import check_data
 from tracehouse.cli.serve.http.problems import Problem
-from tracehouse.cli.serve.http.threads import ConcurrencyLimit, wait_for_end
+from tracehouse.cli.serve.http.threads import (
+    ConcurrencyLimit,
+    stopping_without_client,
+    wait_for_end,
+)
 from tracehouse.cli.serve.nights import Judging
 from tracehouse.cli.serve.service import Service
 from tracehouse.warehouse.errors import LongQuestionError, SlowAnswerError

@@ -11,11 +11,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tracehouse.cli.output.status_report import status_table
-from tracehouse.cli.serve.access.authorization import Scope
-from tracehouse.cli.serve.access.pools import need_all_pools
-from tracehouse.cli.serve.answers.query_request import Params, QueryRequest
+from tracehouse.cli.serve.access.authorization import Scope, need_all_pools
 from tracehouse.cli.serve.answers.questions import await_indexed, query_night, query_store
-from tracehouse.cli.serve.answers.report_request import ReportRequest
+from tracehouse.cli.serve.answers.requests import Params, QueryRequest, ReportRequest
 from tracehouse.cli.serve.answers.tables import (
     TABLE_FORMS,
     entity_tag,
@@ -38,11 +36,14 @@ from tracehouse.cli.serve.http.endpoints import (
     table_content,
 )
 from tracehouse.cli.serve.http.negotiation import RESERVED, check_parameters, choose_form, read_page
+from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.service import Service
+from tracehouse.queries.explain import forms as explain_forms
+from tracehouse.queries.explain.explanation import explain_group
 from tracehouse.queries.printable import json_text
 from tracehouse.queries.report import forms
 from tracehouse.queries.report.settings import read_settings
-from tracehouse.queries.report.stored_nights import key_of
+from tracehouse.queries.report.stored_nights import NightKey, key_of
 from tracehouse.warehouse.catalogue.header import Header
 from tracehouse.warehouse.catalogue.queries import find_query, list_headers
 from tracehouse.warehouse.catalogue.sql_files import read_statement
@@ -206,3 +207,49 @@ def _describe(header: Header) -> dict[str, object]:
         "parameters": [{name: one[name] for name in _PARAMETER_FIELDS} for one in parameters],
         "columns": [column._asdict() for column in header.columns],
     }
+
+
+_EXPLAIN_FORMS = explain_forms.MEDIA_TYPES
+_PARAMETERS = ("group", "head", "format")
+
+
+@Operation(
+    "/v1/explain",
+    "What differs between the two builds of an alert.",
+    {200: {**content_of(_EXPLAIN_FORMS), "application/json": OBJECT}, 304: {}},
+    (
+        Input("group", "query", TEXT, "Id of the alert's group, as the report has it."),
+        Input("head", "query", TEXT, "Build of the report; by default the last."),
+        format_input(_EXPLAIN_FORMS),
+    ),
+    problems=READ_PROBLEMS,
+)
+async def explain(request: Request) -> Response:
+    """The explanation of an alert in a report.
+
+    Raises:
+        Problem: 400 if the parameters are unknown or incomplete.
+    """
+    service: Service = request.app.state.service
+    need_all_pools(request.state.bearer, "the explanation")
+    form = choose_form(request, _EXPLAIN_FORMS)
+    check_parameters(request, _PARAMETERS)
+    group, head = (request.query_params.get(name) or None for name in ("group", "head"))
+    if group is None:
+        raise Problem(400, "group", "name an alert, too: group=ID, as /v1/report has it")
+
+    def answer(reader: Warehouse, judged: JudgedNight | None) -> Response:
+        settings = read_settings(service.config)
+        tag = entity_tag(
+            store_version(service, reader), request.url.path, group, head, form, settings
+        )
+        if known := unchanged(request, tag):
+            return known
+        night = key_of(judged) if judged else NightKey.of(reader, settings, head)
+        report = service.nights.report(reader, night, judged)
+        made = explain_group(reader, report, group)
+        return text_answer(explain_forms.render(made, form), _EXPLAIN_FORMS[form], tag)
+
+    seconds = service.settings.query_seconds * WAITING_SHARE
+    await await_indexed(service, seconds)
+    return await query_night(request, answer, seconds=seconds)

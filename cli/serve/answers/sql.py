@@ -10,16 +10,21 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tracehouse.cli.serve.access.authorization import Scope
-from tracehouse.cli.serve.access.pools import need_all_pools
+from tracehouse.cli.serve.access.authorization import Scope, need_all_pools
 from tracehouse.cli.serve.answers.tables import TABLE_FORMS, table_answer
-from tracehouse.cli.serve.http.bodies import media_type_of, parse_body, read_short
-from tracehouse.cli.serve.http.disconnects import stopping_without_client
-from tracehouse.cli.serve.http.endpoints import TABLE_FORMAT, TEXT, Operation, table_content
-from tracehouse.cli.serve.http.heads import MOST_PARAMETERS
+from tracehouse.cli.serve.http.connections import MOST_PARAMETERS
+from tracehouse.cli.serve.http.endpoints import (
+    TABLE_FORMAT,
+    TEXT,
+    Operation,
+    media_type_of,
+    parse_body,
+    read_short,
+    table_content,
+)
 from tracehouse.cli.serve.http.negotiation import choose_form
 from tracehouse.cli.serve.http.problems import Problem
-from tracehouse.cli.serve.http.threads import ConcurrencyLimit
+from tracehouse.cli.serve.http.threads import ConcurrencyLimit, stopping_without_client
 from tracehouse.cli.serve.service import Service
 from tracehouse.ingest.errors import pydantic_problem
 from tracehouse.warehouse.errors import CostlyStatementError, StatementError

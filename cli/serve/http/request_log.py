@@ -14,8 +14,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tracehouse.cli.serve.access.audit import AuditEntry
-from tracehouse.cli.serve.http.line_queue import LineQueue
-from tracehouse.cli.serve.http.logs import Log
+from tracehouse.cli.serve.http.logs import LineQueue, Log
 from tracehouse.cli.serve.http.metrics import Metrics
 from tracehouse.cli.serve.http.problems import Problem, problem_response
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
 
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
+from starlette.requests import ClientDisconnect, Request
 
 from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.warehouse.errors import QueryError, WarehouseError
 
 _Result = TypeVar("_Result")
 
@@ -84,3 +86,31 @@ async def run_to_end(threads: Executor, function: Callable[[], _Result]) -> _Res
     except asyncio.CancelledError:
         await asyncio.wait([running])
         raise
+
+
+@asynccontextmanager
+async def stopping_without_client(
+    request: Request, stop: Callable[[], None]
+) -> AsyncIterator[None]:
+    """Call `stop` if the client goes away meanwhile; read the body of the request before.
+
+    Raises:
+        ClientDisconnect: The work failed after the client went away.
+        QueryError: It failed while the client waited.
+        WarehouseError: It failed likewise.
+    """
+    watcher = asyncio.create_task(_watch(request, stop))
+    try:
+        yield
+    except (QueryError, WarehouseError) as error:  # which a stop causes
+        if watcher.done():
+            raise ClientDisconnect from error
+        raise
+    finally:
+        watcher.cancel()
+
+
+async def _watch(request: Request, stop: Callable[[], None]) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracehouse.cli.serve.access.pools import need_all_pools
+from tracehouse.cli.serve.access.authorization import need_all_pools
 from tracehouse.cli.serve.page.alert_marks import alert_marks, merge_marks
 from tracehouse.cli.serve.page.cells import PLACE, Row, build_cell, link, pick, with_changes
 from tracehouse.cli.serve.page.charts import trend_chart

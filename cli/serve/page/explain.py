@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracehouse.cli.serve.access.pools import need_all_pools
+from tracehouse.cli.serve.access.authorization import need_all_pools
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.page.cells import link
 from tracehouse.cli.serve.page.page_request import PageRequest

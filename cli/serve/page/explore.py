@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from starlette.responses import RedirectResponse, Response
 
-from tracehouse.cli.serve.answers.query_request import QueryRequest
+from tracehouse.cli.serve.answers.requests import QueryRequest
 from tracehouse.cli.serve.http.negotiation import Page
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.page.answer_table import answer_table

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from starlette.responses import Response
 
-from tracehouse.cli.serve.access.pools import need_all_pools
+from tracehouse.cli.serve.access.authorization import need_all_pools
 from tracehouse.cli.serve.page.cells import link
 from tracehouse.cli.serve.page.page_request import PageRequest
 from tracehouse.queries.printable import printable

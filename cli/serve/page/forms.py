@@ -6,7 +6,7 @@ from urllib.parse import parse_qs
 
 from starlette.requests import Request
 
-from tracehouse.cli.serve.http.bodies import read_short
+from tracehouse.cli.serve.http.endpoints import read_short
 from tracehouse.cli.serve.http.problems import Problem
 
 FORM_BYTES = 8 << 10  # 500 characters may be 6,000 bytes

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from tracehouse.cli.serve.access.authorization import ANYONE, Bearer
-from tracehouse.cli.serve.access.pools import choose_pools
+from tracehouse.cli.serve.access.authorization import ANYONE, Bearer, choose_pools
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.nights import Nights
 from tracehouse.cli.serve.page.cells import Row, link

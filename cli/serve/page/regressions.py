@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracehouse.cli.serve.access.pools import need_all_pools
-from tracehouse.cli.serve.answers.report_request import ReportRequest
+from tracehouse.cli.serve.access.authorization import need_all_pools
+from tracehouse.cli.serve.answers.requests import ReportRequest
 from tracehouse.cli.serve.page.cells import age_text, link
 from tracehouse.cli.serve.page.last_night import describe_since
 from tracehouse.cli.serve.page.page_request import PageRequest

@@ -10,8 +10,7 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from tracehouse.cli.serve.access.authorization import Scope
-from tracehouse.cli.serve.access.pools import need_all_pools
+from tracehouse.cli.serve.access.authorization import Scope, need_all_pools
 from tracehouse.cli.serve.answers.questions import query_night
 from tracehouse.cli.serve.page.cells import link
 from tracehouse.cli.serve.page.forms import read_form

@@ -11,10 +11,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from tracehouse.cli.serve.access.authorization import Scope
-from tracehouse.cli.serve.access.pools import need_all_pools
+from tracehouse.cli.serve.access.authorization import Scope, need_all_pools
 from tracehouse.cli.serve.answers.tables import TABLE_FORMS, table_answer
-from tracehouse.cli.serve.http.bodies import media_type_of, parse_body, read_short
 from tracehouse.cli.serve.http.endpoints import (
     JSON_OBJECT,
     TABLE_FORMAT,
@@ -22,6 +20,9 @@ from tracehouse.cli.serve.http.endpoints import (
     Endpoint,
     Input,
     Operation,
+    media_type_of,
+    parse_body,
+    read_short,
     table_content,
 )
 from tracehouse.cli.serve.http.negotiation import choose_form

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tracehouse.cli.serve.http.bodies import TooLargeProblem
+from tracehouse.cli.serve.http.endpoints import TooLargeProblem
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.settings import MOST_WAITING, ServiceSettings
 from tracehouse.warehouse.inbox.known_dumps import KnownDumps

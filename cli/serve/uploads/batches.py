@@ -9,21 +9,23 @@ from typing import NamedTuple
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from tracehouse.cli.serve.access.authorization import Bearer, Scope
-from tracehouse.cli.serve.access.pools import check_pool
+from tracehouse.cli.serve.access.authorization import Bearer, Scope, check_pool
 from tracehouse.cli.serve.http.endpoints import BYTES, Content, Operation
 from tracehouse.cli.serve.http.problems import Problem, as_problem
 from tracehouse.cli.serve.http.threads import run_to_end
 from tracehouse.cli.serve.service import Service
-from tracehouse.cli.serve.uploads.arrivals import close_spools, received, refusing
-from tracehouse.cli.serve.uploads.deliveries import (
+from tracehouse.cli.serve.uploads.arrivals import (
+    Record,
+    RecordReader,
+    close_spools,
     count_sidecar_bytes,
     deliver_parts,
+    received,
+    refusing,
     stated_manifest,
     threads_for,
 )
 from tracehouse.cli.serve.uploads.dumps import ENCODING, PROBLEMS, SHA256_TEXT
-from tracehouse.cli.serve.uploads.record_stream import Record, RecordReader
 from tracehouse.cli.serve.uploads.refusals import UNNAMED, name_of, record_refusal
 from tracehouse.ingest.errors import IngestError
 from tracehouse.ingest.manifest.sidecars import SidecarParser

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import partial
 
-from tracehouse.cli.serve.access.authorization import Bearer
-from tracehouse.cli.serve.access.pools import pool_of
+from tracehouse.cli.serve.access.authorization import Bearer, pool_of
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.http.threads import run_to_end
 from tracehouse.ingest.dump import Refusal

@@ -14,31 +14,32 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from tracehouse.cli.serve.access.authorization import Scope
-from tracehouse.cli.serve.access.pools import check_pool, pool_of
-from tracehouse.cli.serve.http.bodies import ENCODINGS, media_type_of
+from tracehouse.cli.serve.access.authorization import Scope, check_pool, pool_of
 from tracehouse.cli.serve.http.endpoints import (
     BYTES,
+    ENCODINGS,
     JSON_OBJECT,
     TEXT,
     Content,
     Input,
     Operation,
     Schema,
+    media_type_of,
 )
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.http.threads import run_to_end
 from tracehouse.cli.serve.service import Service
-from tracehouse.cli.serve.uploads.arrivals import received, refusing
-from tracehouse.cli.serve.uploads.commits import OTHER_POOL
-from tracehouse.cli.serve.uploads.deliveries import (
+from tracehouse.cli.serve.uploads.arrivals import (
     count_sidecar_bytes,
     deliver_parts,
     name_of_parts,
     parse_manifest,
+    received,
+    refusing,
     stated_manifest,
     threads_for,
 )
+from tracehouse.cli.serve.uploads.commits import OTHER_POOL
 from tracehouse.cli.serve.uploads.multipart import NEEDED_PARTS, PARTS, PartReader
 from tracehouse.cli.serve.uploads.refusals import name_of
 from tracehouse.cli.serve.uploads.zips import accept_zip

@@ -8,7 +8,7 @@ from python_multipart.exceptions import MultipartParseError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import Request
 
-from tracehouse.cli.serve.http.bodies import TooLargeProblem
+from tracehouse.cli.serve.http.endpoints import TooLargeProblem
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.ingest.manifest.json_files import MAX_MANIFEST_BYTES
 from tracehouse.warehouse.inbox.inbox import Inbox

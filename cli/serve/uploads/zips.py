@@ -12,8 +12,7 @@ from typing import NamedTuple
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from tracehouse.cli.serve.access.authorization import Bearer
-from tracehouse.cli.serve.access.pools import check_pool, pool_of
+from tracehouse.cli.serve.access.authorization import Bearer, check_pool, pool_of
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.http.threads import run_to_end
 from tracehouse.cli.serve.service import Service

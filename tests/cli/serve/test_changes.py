@@ -198,8 +198,8 @@ def test_an_unknown_parameter_is_refused(client: TestClient) -> None:
 
 # Lets a service take an hour to end: one whose end is delayed is still there after a minute.
 PATIENT = """
-from tracehouse.cli.serve.http import running, signals
-running.LAST_SECONDS = signals.ENDING_SECONDS = 3600
+from tracehouse.cli.serve import running
+running.LAST_SECONDS = running.ENDING_SECONDS = 3600
 """
 
 

@@ -15,8 +15,8 @@ from tests.support.service import serving
 from tests.support.stores import ingest, write, writing
 from tests.support.tiny_dumps import tiny_dump
 from tests.support.waiting import until
-from tracehouse.cli.serve import drills
-from tracehouse.cli.serve.drills import NightlyDrill
+from tracehouse.cli.serve import verifier
+from tracehouse.cli.serve.verifier import NightlyDrill
 from tracehouse.warehouse.errors import StoreError
 from tracehouse.warehouse.upkeep.drill_record import keep_record, read_record
 
@@ -68,20 +68,20 @@ def test_a_drill_without_a_difference_is_a_success_and_comes_once_a_day(
     assert record
     assert (record.difference_count, record.dump_count) == (0, 1)
     assert record.succeeded_at >= start
-    monkeypatch.setattr(drills, "ChildProcess", pytest.fail)
+    monkeypatch.setattr(verifier, "ChildProcess", pytest.fail)
     drill.run_if_due()
 
 
 def started(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], None]) -> list[Any]:
     """Processes that are started from now on, each of which `change` gets."""
-    start, found = drills.ChildProcess, []
+    start, found = verifier.ChildProcess, []
 
     def start_changed(*args: Any, **options: Any) -> Any:
         found.append(start(*args, **options))
         change(found[-1])
         return found[-1]
 
-    monkeypatch.setattr(drills, "ChildProcess", start_changed)
+    monkeypatch.setattr(verifier, "ChildProcess", start_changed)
     return found
 
 

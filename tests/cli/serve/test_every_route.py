@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.service import serving
 from tracehouse import Warehouse
-from tracehouse.cli.serve.http.routes import list_routes
+from tracehouse.cli.serve.app import list_routes
 from tracehouse.queries.report.settings import Settings
 from tracehouse.queries.report.stored_nights import read_night
 

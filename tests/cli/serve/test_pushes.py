@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.support.reports import group, report
-from tracehouse.cli.serve.pushes import Pushes
+from tracehouse.cli.serve.nights import Pushes
 from tracehouse.warehouse.errors import QueryError
 
 URLS = {"slack_url": "http://slack.invalid/secret", "webhook_url": "http://hook.invalid/secret"}
@@ -20,7 +20,7 @@ def posted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, object]
         assert timeout_seconds <= 10
         found.append((url, json.loads(payload)))
 
-    monkeypatch.setattr("tracehouse.cli.serve.pushes.post_payload", post)
+    monkeypatch.setattr("tracehouse.cli.serve.nights.post_payload", post)
     return found
 
 

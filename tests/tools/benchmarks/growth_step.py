@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 
 from tests.support.reports import group, member, report
 from tracehouse import Warehouse
-from tracehouse.cli.serve.http.app import make_app
+from tracehouse.cli.serve.app import make_app
 from tracehouse.cli.serve.service import Service
 from tracehouse.cli.serve.settings import ServiceSettings
 from tracehouse.cli.stores import open_with_night

@@ -89,7 +89,7 @@ def test_an_effect_of_a_move_names_the_operator_before_and_after():
 
 @pytest.mark.parametrize("size", [(1, 1, 1), (1, 2, 1), (6, 400, 1), (40, 30, 12)])
 def test_farms_of_any_size_can_be_planned(size):
-    plan = plan_farm(FarmSize(*size, 10, 50), 3)
+    plan = plan_farm(FarmSize(size[0], size[1], size[2], 10, 50), 3)
     assert len({device.name for device in plan.devices}) == size[0]
     assert len({build.id for build in plan.builds}) == size[1]
     assert len({(family.model, family.backend) for family in plan.families}) == 2 * size[2]

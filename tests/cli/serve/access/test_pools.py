@@ -8,8 +8,7 @@ from starlette.testclient import TestClient
 
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.service import service_of, serving
-from tracehouse.cli.serve.access.authorization import ANYONE, Scope
-from tracehouse.cli.serve.access.pools import need_all_pools
+from tracehouse.cli.serve.access.authorization import ANYONE, Scope, need_all_pools
 from tracehouse.cli.serve.access.tokens import create_token
 from tracehouse.cli.serve.http.problems import Problem
 

@@ -19,7 +19,7 @@ from tests.support.waiting import until
 from tracehouse.cli.serve.access.authorization import Scope
 from tracehouse.cli.serve.access.tokens import create_token
 from tracehouse.cli.serve.answers import agents
-from tracehouse.cli.serve.http.bodies import SHORT_BYTES
+from tracehouse.cli.serve.http.endpoints import SHORT_BYTES
 
 HEADERS = {"Accept": "application/json, text/event-stream"}
 

@@ -15,7 +15,7 @@ from tests.support.command import Run
 from tests.support.cross_section import cross_section
 from tests.support.service import service_of, serving
 from tests.support.tiny_dumps import tiny_incoming
-from tracehouse.cli.serve.http.app import make_app
+from tracehouse.cli.serve.app import make_app
 from tracehouse.cli.serve.service import Service
 from tracehouse.cli.serve.settings import ServiceSettings
 from tracehouse.queries.formats import Format

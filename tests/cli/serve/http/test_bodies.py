@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from starlette.requests import Request
 from starlette.types import Message
 
-from tracehouse.cli.serve.http.bodies import receive
+from tracehouse.cli.serve.http.endpoints import receive
 
 
 def taken(chunks: Sequence[bytes]) -> list[bytes]:

@@ -15,8 +15,8 @@ from tests.support.cross_section import cross_section
 from tests.support.store_template import copy_new_store
 from tests.support.waiting import until
 from tests.tools.service.dumps import DumpMaker
-from tracehouse.cli.serve.http import bodies, connections, health
-from tracehouse.cli.serve.http.app import make_app
+from tracehouse.cli.serve.app import make_app
+from tracehouse.cli.serve.http import connections, endpoints, metrics
 from tracehouse.cli.serve.http.connections import Connection
 from tracehouse.cli.serve.service import Service
 from tracehouse.cli.serve.settings import ServiceSettings
@@ -84,7 +84,7 @@ def listening(started: Listening) -> Listening:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
-    monkeypatch.setattr(bodies, "IDLE_SECONDS", 0.2)
+    monkeypatch.setattr(endpoints, "IDLE_SECONDS", 0.2)
 
 
 def answer_on(connection: socket.socket) -> bytes:
@@ -220,7 +220,7 @@ def test_a_request_that_was_sent_before_the_last_answer_may_take_long(
         time.sleep(0.5)  # longer than the next request may take
         return iter(())
 
-    monkeypatch.setattr(health, "find_obstacles", find_none_slowly)
+    monkeypatch.setattr(metrics, "find_obstacles", find_none_slowly)
     request = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with listening.connect(request * 2) as connection:
         assert answer_on(connection).startswith(b"HTTP/1.1 200")
@@ -239,7 +239,7 @@ def test_a_body_that_stops_is_given_up(listening: Listening) -> None:
 def test_a_body_that_drips_is_given_up(
     listening: Listening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bodies, "GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(endpoints, "GRACE_SECONDS", 0.1)
     request = MAKER.packet(1).request
     with listening.connect(request[:-100]) as connection:
         connection.settimeout(0.02)

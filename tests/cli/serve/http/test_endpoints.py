@@ -5,8 +5,8 @@ import pytest
 from tests.support.service import serving
 from tracehouse.cli.serve.access.authorization import Scope
 from tracehouse.cli.serve.access.tokens import create_token
+from tracehouse.cli.serve.app import list_routes
 from tracehouse.cli.serve.http.endpoints import Endpoint
-from tracehouse.cli.serve.http.routes import list_routes
 
 ENDPOINTS = [route for route in list_routes() if isinstance(route, Endpoint)]
 SCOPES = (Scope.INGEST, Scope.READ, Scope.SQL)

@@ -8,9 +8,15 @@ from tests.support.documents import ROOT
 from tests.support.service import serving
 from tracehouse.cli.serve.answers.agents import CALLS
 from tracehouse.cli.serve.changes import MOST_LISTENERS
-from tracehouse.cli.serve.http.bodies import GRACE_SECONDS, IDLE_SECONDS, LEAST_RATE, SHORT_BYTES
-from tracehouse.cli.serve.http.connections import HEAD_SECONDS, MOST_CONNECTIONS
-from tracehouse.cli.serve.http.heads import COOKIE_BYTES, HEAD_BYTES, HEADER_BYTES, MOST_PARAMETERS
+from tracehouse.cli.serve.http.connections import (
+    COOKIE_BYTES,
+    HEAD_BYTES,
+    HEAD_SECONDS,
+    HEADER_BYTES,
+    MOST_CONNECTIONS,
+    MOST_PARAMETERS,
+)
+from tracehouse.cli.serve.http.endpoints import GRACE_SECONDS, IDLE_SECONDS, LEAST_RATE, SHORT_BYTES
 from tracehouse.cli.serve.page.forms import FORM_BYTES, MOST_FIELDS
 
 _PATHS = ["/v1/queries/coverage", "/history", "/login", "/healthz", "/none"]

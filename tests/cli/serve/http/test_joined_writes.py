@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tracehouse.cli.serve.http.joined_writes import JoinedWrites
+from tracehouse.cli.serve.http.connections import JoinedWrites
 
 
 class Sent(asyncio.Transport):

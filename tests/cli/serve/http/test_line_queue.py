@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from tests.support.waiting import until
-from tracehouse.cli.serve.http import line_queue
-from tracehouse.cli.serve.http.line_queue import LineQueue
+from tracehouse.cli.serve.http import logs
+from tracehouse.cli.serve.http.logs import LineQueue
 
 
 def test_lines_are_written_in_order_and_whole() -> None:
@@ -85,7 +85,7 @@ class FailingFile:
 def test_lines_that_cannot_be_written_are_a_problem_and_wait_until_they_can(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(line_queue, "_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(logs, "_RETRY_SECONDS", 0.01)
     file = FailingFile()
     with LineQueue(file.write) as lines:
         lines.put("first", is_needed=True)
@@ -110,7 +110,7 @@ def test_nobody_waits_for_a_log_that_cannot_be_written() -> None:
 def test_who_waits_for_room_in_the_queue_goes_on_when_writing_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(line_queue, "_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(logs, "_RETRY_SECONDS", 0.01)
     may_fail = threading.Event()
 
     def write(_: bytes) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tracehouse.cli.serve.http.line_queue import LineQueue
-from tracehouse.cli.serve.http.logs import Log, LogHandler, write_standard_error
+from tracehouse.cli.serve.http.logs import LineQueue, Log, LogHandler, write_standard_error
 
 
 def told(tell: Callable[[Log], None], *, is_terminal: bool = False) -> str:

@@ -9,8 +9,8 @@ from starlette.routing import Route
 from tests.support.service import serving
 from tracehouse.cli.serve.access.authorization import Scope
 from tracehouse.cli.serve.access.tokens import create_token
+from tracehouse.cli.serve.app import list_routes
 from tracehouse.cli.serve.http.openapi import QUERY_PATH, openapi_document
-from tracehouse.cli.serve.http.routes import list_routes
 from tracehouse.warehouse.catalogue.queries import list_headers
 
 

@@ -10,10 +10,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tests.support.service import serving
+from tracehouse.cli.serve import app
 from tracehouse.cli.serve.access.audit import FILE_NAME
 from tracehouse.cli.serve.access.authorization import Scope
 from tracehouse.cli.serve.access.tokens import create_token
-from tracehouse.cli.serve.http import app, health, late_routes
+from tracehouse.cli.serve.http import metrics
 
 SHA256 = "ab" * 32
 DUMP = f"/v1/dumps/{SHA256}"
@@ -59,8 +60,8 @@ async def _ask(request: Request) -> Response:
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     """Of services with and without tokens, whose routes stand for those that write."""
     routes = [
-        health.healthz,
-        health.readyz,
+        metrics.healthz,
+        metrics.readyz,
         Route("/v1/dumps/{sha256}", _put, methods=["PUT"]),
         Route("/v1/sql", _ask, methods=["POST"]),
     ]
@@ -71,7 +72,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
         recorded.secrets[scope] = create_token(closed, f"lab-{scope}", scopes=[scope])
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(app, "EARLY", routes)
-        patched.setattr(late_routes, "LATE", [])
+        patched.setattr(app, "late_routes", list)
         patched.setattr(app, "write_standard_error", written.append)
         with serving(store) as client:
             for name, (method, path, content) in OPEN.items():

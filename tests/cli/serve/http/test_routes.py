@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 from tests.support.command import ENVIRONMENT
 from tests.support.service import serving
 from tests.support.waiting import until
-from tracehouse.cli.serve.http import late_routes
-from tracehouse.cli.serve.http.routes import LateRoutes, list_routes
+from tracehouse.cli.serve import app
+from tracehouse.cli.serve.app import LateRoutes, list_routes
 
 _LATE = (
     "tracehouse.cli.serve.page",
@@ -23,7 +23,7 @@ _LATE = (
     "tracehouse.queries.explain",
     "svg",
 )
-_PROGRAM = "import sys, tracehouse.cli.serve.http.running; print(*sys.modules)"
+_PROGRAM = "import sys, tracehouse.cli.serve.running; print(*sys.modules)"
 
 
 def _route(path: str) -> Route:
@@ -37,7 +37,7 @@ def test_requests_wait_for_routes_that_are_imported_late(monkeypatch: pytest.Mon
         began.set()
         may_end.wait(30)
 
-    monkeypatch.setattr(late_routes, "LATE", [_route("/late")])
+    monkeypatch.setattr(app, "late_routes", lambda: [_route("/late")])
     router = Router([_route("/early")])
     late = LateRoutes(router, begin)
     router.routes.append(late)

@@ -20,8 +20,7 @@ from tests.support.uploads import await_state, put, sha256_of
 from tests.support.waiting import until
 from tests.tools.service.restart import measure
 from tracehouse import Warehouse
-from tracehouse.cli.serve.http.running import listen
-from tracehouse.cli.serve.http.signals import ENDING_SECONDS
+from tracehouse.cli.serve.running import ENDING_SECONDS, listen
 from tracehouse.cli.serve.settings import ServiceSettings
 from tracehouse.warehouse.engine.store_file import FILE_NAME
 from tracehouse.warehouse.opening.snapshots import find_snapshots
@@ -31,7 +30,7 @@ from tracehouse.warehouse.opening.snapshots import find_snapshots
 _PROGRAM = """
 import re
 import pyarrow as pa
-from tracehouse.cli.serve.http.running import reduce_memory
+from tracehouse.cli.serve.running import reduce_memory
 
 def held():
     return int(re.search(r"RssAnon:\\s+(\\d+)", open("/proc/self/status").read())[1]) >> 10

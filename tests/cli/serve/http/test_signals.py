@@ -13,12 +13,12 @@ from tests.support.command import ENVIRONMENT
 from tests.support.service_process import ServiceProcess
 from tests.support.store_template import copy_new_store
 from tests.support.waiting import until
-from tracehouse.cli.serve.http import signals
-from tracehouse.cli.serve.http.signals import ENDING_SECONDS, Signals
+from tracehouse.cli.serve import running
+from tracehouse.cli.serve.running import ENDING_SECONDS, Signals
 
 _IDLE = """
 import time
-from tracehouse.cli.serve.http.signals import Signals
+from tracehouse.cli.serve.running import Signals
 Signals()
 print(flush=True)
 time.sleep(60)
@@ -35,7 +35,7 @@ def test_the_supervisor_is_notified_of_a_reload(monkeypatch: pytest.MonkeyPatch)
     handlers: dict[int, Any] = {}
     states: list[str] = []
     monkeypatch.setattr(signal, "signal", handlers.__setitem__)
-    monkeypatch.setattr(signals, "notify", states.append)
+    monkeypatch.setattr(running, "notify", states.append)
     monkeypatch.setattr("sys.stderr.isatty", lambda: False)
     Signals()
     handlers[signal.SIGHUP](signal.SIGHUP, None)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tracehouse.cli.errors import OutputError
-from tracehouse.cli.serve.http import supervisor
-from tracehouse.cli.serve.http.supervisor import notify, passed_sockets
+from tracehouse.cli.serve import running
+from tracehouse.cli.serve.running import notify, passed_sockets
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def listening() -> Iterator[socket.socket]:
 
 def pass_on(monkeypatch: pytest.MonkeyPatch, descriptor: int, *, process_id: int) -> None:
     """Set what a supervisor sets for a process."""
-    monkeypatch.setattr(supervisor, "_FIRST_SOCKET", descriptor)
+    monkeypatch.setattr(running, "_FIRST_SOCKET", descriptor)
     monkeypatch.setenv("LISTEN_PID", str(process_id))
     monkeypatch.setenv("LISTEN_FDS", "1")
 

@@ -19,7 +19,7 @@ from tests.support.uploads import await_state, new_dump, put, sha256_of
 from tracehouse.cli.serve.access.audit import FILE_NAME as AUDIT
 from tracehouse.cli.serve.access.authorization import Scope
 from tracehouse.cli.serve.access.tokens import create_token
-from tracehouse.cli.serve.http.bodies import SHORT_BYTES
+from tracehouse.cli.serve.http.endpoints import SHORT_BYTES
 from tracehouse.cli.serve.upkeep import endpoints
 from tracehouse.cli.upkeep.tasks import TASKS
 

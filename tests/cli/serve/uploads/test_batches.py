@@ -117,7 +117,7 @@ def stream(client: TestClient, pieces: Iterator[bytes], *, is_cut: bool = False)
 def test_dumps_are_on_disk_while_the_rest_arrives_and_known_when_the_cut_batch_is_sent_again(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracehouse.cli.serve.http.bodies._BATCH_BYTES", 100)
+    monkeypatch.setattr("tracehouse.cli.serve.http.endpoints._BATCH_BYTES", 100)
     records = [record_of(new_dump(), STATED) for _ in range(3)]
     before, taken = service_of(client).consumer.accepted, list[int]()
 
@@ -140,7 +140,7 @@ def test_large_and_packed_dumps_are_accepted_and_leave_no_file(
 ) -> None:
     dumps = [new_dump() for _ in range(3)]
     monkeypatch.setattr("tracehouse.warehouse.inbox.spools.MEMORY_BYTES", len(STATED))
-    monkeypatch.setattr("tracehouse.cli.serve.http.bodies._PIECE_BYTES", 100)
+    monkeypatch.setattr("tracehouse.cli.serve.http.endpoints._PIECE_BYTES", 100)
     body = gzip.compress(b"".join(record_of(dump, STATED) for dump in dumps))
 
     answer = client.post("/v1/dumps:batch", content=body, headers={"Content-Encoding": "gzip"})
@@ -166,7 +166,7 @@ def test_companions_and_printed_counters_come_with_their_dump(tmp_path: Path) ->
 def test_dumps_are_deferred_one_by_one_while_too_many_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracehouse.cli.serve.http.bodies._BATCH_BYTES", 100)
+    monkeypatch.setattr("tracehouse.cli.serve.http.endpoints._BATCH_BYTES", 100)
     settings = {"batch_dumps": 1000, "batch_seconds": 1000, "backlog_bytes": 1 << 16}
     dumps = [new_dump(), new_dump() + bytes(1 << 16), new_dump()]
     with serving(tmp_path / "store", **settings) as client:

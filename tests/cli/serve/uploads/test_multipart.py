@@ -7,7 +7,7 @@ import pytest
 from starlette.requests import Request
 
 from tracehouse import Inbox
-from tracehouse.cli.serve.http.bodies import TooLargeProblem
+from tracehouse.cli.serve.http.endpoints import TooLargeProblem
 from tracehouse.cli.serve.uploads.multipart import FormProblem, PartReader
 
 DUMP = b'--b\r\nContent-Disposition: form-data; name="dump"; filename="../../etc/a.etdp"\r\n\r\n'

@@ -1,15 +1,19 @@
-"""The process of a service, from its start to its end."""
+"""The process of a service, from its start to its end: sockets, signals, and its supervisor."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
 import os
+import signal
 import socket
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import NoReturn
 
 import pyarrow as pa
@@ -18,13 +22,99 @@ import uvicorn
 from tracehouse.cli.errors import OutputError
 from tracehouse.cli.output.streams import write_note
 from tracehouse.cli.serve.access.authorization import Access
+from tracehouse.cli.serve.app import make_app
 from tracehouse.cli.serve.changes import Changes
-from tracehouse.cli.serve.http.app import make_app
 from tracehouse.cli.serve.http.connections import Connection, most_connections
-from tracehouse.cli.serve.http.signals import Signals
-from tracehouse.cli.serve.http.supervisor import notify, passed_sockets
+from tracehouse.cli.serve.http.logs import LogFile
 from tracehouse.cli.serve.service import Service
 from tracehouse.cli.serve.settings import ServiceSettings
+
+_FIRST_SOCKET = 3  # its file descriptor; the others follow
+_PASSED = ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")
+
+
+def passed_sockets() -> list[socket.socket]:
+    """The sockets that the supervisor listens on for this process; empty if there are none.
+
+    Connections wait in them while no service runs. Child processes get neither the sockets nor the
+    variables.
+
+    Raises:
+        OutputError: A socket does not listen for TCP connections.
+    """
+    process_id, count, _ = (os.environ.pop(name, "") for name in _PASSED)
+    if process_id != str(os.getpid()):
+        return []
+    return [_listening(_FIRST_SOCKET + number) for number in range(int(count))]
+
+
+def _listening(descriptor: int) -> socket.socket:
+    try:
+        os.set_inheritable(descriptor, False)
+        found = socket.socket(fileno=descriptor)
+    except OSError as error:
+        problem = f"LISTEN_FDS: file {descriptor} is no socket: {error.strerror}"
+        raise OutputError(problem) from error
+    is_tcp = found.family in {socket.AF_INET, socket.AF_INET6}
+    if is_tcp and found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        return found
+    found.close()
+    problem = f"LISTEN_FDS: file {descriptor} does not listen for TCP connections"
+    raise OutputError(f"{problem}; wanted ListenStream=ADDRESS:PORT in the unit of the socket")
+
+
+def notify(state: str) -> None:
+    """Notify the supervisor, if any, of the service's state: READY=1, STOPPING=1, ..."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address:
+        return
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+        channel.setblocking(False)
+        channel.sendto(state.encode(), f"\0{address[1:]}" if address[0] == "@" else address)
+
+
+ENDING_SECONDS = 1.5  # time to end after a signal
+
+_ENDING = (signal.SIGTERM, signal.SIGINT)
+
+
+class Signals:
+    """Handles the signals of a service until its process ends.
+
+    The first SIGTERM or SIGINT requests the end, and the second ends the process at once. So does
+    the end of `ENDING_SECONDS`: what is accepted is on disk, and whatever is under way is done
+    again after the next start.
+
+    Attributes:
+        is_end_wanted: Whether the end was requested.
+        end: Called when the end is requested.
+    """
+
+    def __init__(self) -> None:
+        self.is_end_wanted = False
+        self.end: Callable[[], None] = lambda: None
+        self._log = LogFile()
+        for number in _ENDING:
+            signal.signal(number, self._on_end)
+        # The end of its terminal ends the service, too.
+        signal.signal(signal.SIGHUP, self._on_end if sys.stderr.isatty() else self._on_reload)
+
+    def _on_end(self, number: int, _: FrameType | None) -> None:
+        if self.is_end_wanted:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        self.is_end_wanted = True
+        notify("STOPPING=1")
+        deadline = threading.Timer(ENDING_SECONDS, os._exit, [0])
+        deadline.daemon = True
+        deadline.start()
+        self.end()
+
+    def _on_reload(self, *_: object) -> None:
+        notify(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
+        self._log.reopen()
+        notify("READY=1")
+
 
 BACKLOG = 512  # connections that wait to be accepted
 LAST_SECONDS = 1  # time for requests to end after a signal

@@ -1,32 +1,99 @@
-"""The application: middleware, and the start and end of its routes and logs."""
+"""The application: its routes, its middleware, and the start and end of both."""
 
 from __future__ import annotations
 
 import logging
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
+from starlette.routing import BaseRoute, Match, Route, Router
+from starlette.types import Receive, Scope, Send
 
 from tracehouse.cli.serve.access.audit import AuditFile
 from tracehouse.cli.serve.changes import Changes
-from tracehouse.cli.serve.http.heads import HeadLimits
-from tracehouse.cli.serve.http.line_queue import LineQueue
-from tracehouse.cli.serve.http.logs import Log, LogHandler, write_standard_error
-from tracehouse.cli.serve.http.metrics import Metrics
+from tracehouse.cli.serve.http.connections import HeadLimits
+from tracehouse.cli.serve.http.logs import LineQueue, Log, LogHandler, write_standard_error
+from tracehouse.cli.serve.http.metrics import Metrics, healthz, readyz
 from tracehouse.cli.serve.http.problems import answer_problem
 from tracehouse.cli.serve.http.request_log import RequestLogMiddleware
-from tracehouse.cli.serve.http.routes import EARLY, LateRoutes
 from tracehouse.cli.serve.http.threads import ConcurrencyLimit
 from tracehouse.cli.serve.service import Service
 from tracehouse.cli.serve.upkeep.jobs import Jobs
+from tracehouse.cli.serve.uploads.batches import post_batch
+from tracehouse.cli.serve.uploads.dumps import get_dump, post_dumps, put_dump
 from tracehouse.ingest.errors import IngestError
 from tracehouse.warehouse.errors import QueryError, WarehouseError
+
+EARLY: Sequence[BaseRoute] = (put_dump, post_batch, get_dump, post_dumps, healthz, readyz)
+
+
+def list_routes() -> Sequence[BaseRoute]:
+    """All routes of the service, the most used ones first."""
+    return (*EARLY, *late_routes())
+
+
+def late_routes() -> Sequence[BaseRoute]:
+    """The routes that are imported after the service has begun to take uploads."""
+    from tracehouse.cli.serve.answers.agents import PATH, AgentEndpoint
+    from tracehouse.cli.serve.answers.fleet_metrics import fleet_figures
+    from tracehouse.cli.serve.answers.reads import (
+        explain,
+        list_queries,
+        query,
+        report,
+        schema,
+        status,
+    )
+    from tracehouse.cli.serve.answers.sql import sql
+    from tracehouse.cli.serve.changes import changes
+    from tracehouse.cli.serve.http.metrics import figures
+    from tracehouse.cli.serve.http.openapi import document
+    from tracehouse.cli.serve.page.routes import ROUTES as PAGE
+    from tracehouse.cli.serve.upkeep.endpoints import ENDPOINTS as UPKEEP
+
+    reads = list_queries, query, schema, report, explain, status, sql, changes
+    # Its GET would be a stream that never says anything: the endpoint keeps no sessions.
+    agents = Route(PATH, AgentEndpoint(), methods=["POST"], include_in_schema=False)
+    return (figures, fleet_figures, document, *PAGE, *reads, agents, *UPKEEP)
+
+
+class LateRoutes(BaseRoute):
+    """The route of requests that no early route answers: they wait until all routes are there.
+
+    It is a route of the router until it is loaded, then the late routes stand in its place.
+    """
+
+    def __init__(self, router: Router, begin: Callable[[], object]) -> None:
+        """Take the router, and what to call before the late routes are there."""
+        self._router, self._begin = router, begin
+        self._lock, self._is_loaded = threading.Lock(), False
+
+    def load(self) -> None:
+        """Import the late routes, at the first call."""
+        with self._lock:
+            if not self._is_loaded:
+                late = late_routes()
+                self._begin()
+                place = self._router.routes.index(self)
+                self._router.routes[place : place + 1] = late
+                self._is_loaded = True
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Match every request."""
+        return (Match.FULL if scope["type"] == "http" else Match.NONE), {}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request by the route that is there then."""
+        await run_in_threadpool(self.load)
+        await self._router(scope, receive, send)
+
 
 _SQL_WAITING = 4  # statements that may wait for each worker
 _QUESTIONS = 4, 64  # queries of the live store at a time, and waiting ones
