@@ -8,8 +8,8 @@ from tracehouse.cli.output.streams import write_note
 
 if TYPE_CHECKING:
     from tracehouse.ingest.etrecord.record import EtRecord
-    from tracehouse.ingest.sources.companions import Companions
-    from tracehouse.ingest.sources.paths import Source
+    from tracehouse.ingest.sources.folder_names import Companions
+    from tracehouse.ingest.sources.places import Source
 
 
 def file_source(file: str) -> Source:
@@ -26,7 +26,7 @@ def dump_source(file: str) -> Source:
         SourceError: There are several dumps, or none.
     """
     from tracehouse.ingest.errors import SourceError
-    from tracehouse.ingest.sources.paths import find_sources
+    from tracehouse.ingest.sources.listing import find_sources
 
     sources = find_sources([file])
     if len(sources) > 1:
@@ -40,7 +40,7 @@ def find_companions(
     dump: Source, *, etrecord: str | None = None, debug_buffer: str | None = None
 ) -> Companions:
     """The named ETRecord and debug buffer of a dump; by default those that an ingest would find."""
-    from tracehouse.ingest.sources.companions import CompanionFinder, Companions
+    from tracehouse.ingest.sources.folder_names import CompanionFinder, Companions
 
     beside = CompanionFinder().find(dump)
     return Companions(

@@ -16,8 +16,8 @@ from tracehouse.cli.output.streams import write_note
 from tracehouse.cli.stores import open_to_write
 
 if TYPE_CHECKING:
-    from tracehouse.ingest.recording.manifest import PlannedDump
     from tracehouse.ingest.recording.pairs import Partners
+    from tracehouse.ingest.recording.session import PlannedDump
     from tracehouse.ingest.sources.places import Source
 
 
@@ -49,9 +49,13 @@ def record_against(
     Raises:
         PairsInterruptedError: A recording failed.
     """
-    from tracehouse.ingest.recording.dump_place import place_for_pairs
-    from tracehouse.ingest.recording.manifest import check_manifest
-    from tracehouse.ingest.recording.pairs import PairsInterruptedError, plan_partners, record_pairs
+    from tracehouse.ingest.recording.pairs import (
+        PairsInterruptedError,
+        place_for_pairs,
+        plan_partners,
+        record_pairs,
+    )
+    from tracehouse.ingest.recording.session import check_manifest
 
     partners = plan_partners(planned.plan, planned.fields, opponent.program, opponent.build)
     for side, one in partners._asdict().items():  # check before recording for minutes

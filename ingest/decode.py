@@ -21,13 +21,12 @@ from tracehouse.ingest.profiler_blob.blocks import find_blocks, is_profiler_blob
 from tracehouse.ingest.profiler_blob.runs import read_blob
 from tracehouse.ingest.repeated_dumps import EARLIER
 from tracehouse.ingest.schemas.dumps import ERRORS
-from tracehouse.ingest.tables.arrow_columns import EMPTY
-from tracehouse.ingest.tables.build import build_tables
-from tracehouse.ingest.tables.numbering import renumber_dumps
-from tracehouse.ingest.tables.signature_tables import (
+from tracehouse.ingest.tables.arrow_columns import EMPTY, renumber_dumps
+from tracehouse.ingest.tables.build import (
     SignatureTables,
     build_event_signatures,
     build_run_signatures,
+    build_tables,
 )
 
 ARENA_BYTES = 16 << 20

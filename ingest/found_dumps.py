@@ -10,17 +10,15 @@ from tracehouse.ingest.dump import Companion, Dump
 from tracehouse.ingest.errors import SourceError
 from tracehouse.ingest.manifest.resolver import ManifestResolver
 from tracehouse.ingest.manifest.sidecars import SidecarParser
-from tracehouse.ingest.sources.companions import CompanionFinder
-from tracehouse.ingest.sources.folder_names import FolderNames
+from tracehouse.ingest.sources.folder_names import CompanionFinder, FolderNames
 from tracehouse.ingest.sources.listing import list_sources, need_one
-from tracehouse.ingest.sources.paths import (
+from tracehouse.ingest.sources.places import Source, top_of
+from tracehouse.ingest.sources.reading import (
     MAX_FILE_BYTES,
-    Source,
     count_unpacked_bytes,
     read_dump_bytes,
     read_source,
 )
-from tracehouse.ingest.sources.tops import top_of
 
 AnyPath = str | os.PathLike[str] | Source
 

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from tracehouse.ingest.etdump.arena import Arena, Ints, Mask
 from tracehouse.ingest.etdump.dumps import Dumps
 from tracehouse.ingest.etdump.layouts import SignatureBook
+from tracehouse.ingest.etdump.repeats import find_overlapping_fields, find_times
 from tracehouse.ingest.etdump.runs import FEWEST_WORDS, read_dumps
 from tracehouse.ingest.etdump.schema import read_headers_of, read_runs
 from tracehouse.ingest.etdump.scope import Scope
-from tracehouse.ingest.etdump.templates import find_overlapping_fields, find_times
 
 _LARGEST = FEWEST_WORDS * 4  # bytes; the runs of larger dumps are compared with each other
 _MOST_BYTES = 2 << 20

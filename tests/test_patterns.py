@@ -37,7 +37,7 @@ FOREIGN = {
     "ingest.etrecord.differences": ["_TYPE"],
     "ingest.etrecord.graphs": ["_BRACKET", r"-?\d+", r"[\[(\]),]"],
     "ingest.file_magic": ["_BASE64", "_BETWEEN_DIGITS"],
-    "ingest.manifest.json_faults": ["_COMMENT", "_SINGLE_QUOTE", "_OTHER_COMMA"],
+    "ingest.manifest.json_files": ["_COMMENT", "_SINGLE_QUOTE", "_OTHER_COMMA"],
     "ingest.manifest.runner_output": ["_OBSERVER", "_NOT_FINITE", "_ARM_LINE", "_ARM_EVENTS"],
     "ingest.settings_file": ["_TEXT", "_KEY", r"[\[\]{}]"],
     "ingest.sources.places": ["_INNER_ZIP"],

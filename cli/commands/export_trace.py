@@ -19,7 +19,7 @@ from tracehouse.cli.output.streams import write_note, write_text
 from tracehouse.cli.stores import open_to_read
 
 if TYPE_CHECKING:
-    from tracehouse.ingest.sources.paths import Source
+    from tracehouse.ingest.sources.places import Source
     from tracehouse.queries.timeline.clocks import Clocks
     from tracehouse.queries.timeline.dumps import TimedDump
     from tracehouse.queries.timeline.slices import TimedRuns

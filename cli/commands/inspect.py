@@ -18,7 +18,7 @@ from tracehouse.queries.event_blocks.time_scales import TimeScale
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tracehouse.ingest.sources.paths import Source
+    from tracehouse.ingest.sources.places import Source
     from tracehouse.warehouse.programs.correlation import Correlation
 
 _MORE = (
@@ -93,7 +93,7 @@ def inspect(
     """
     from tracehouse.ingest.producers import read_user_rules, use_user_rules
     from tracehouse.ingest.profiler_blob.blocks import is_profiler_blob
-    from tracehouse.ingest.sources.paths import read_dump_bytes, read_source
+    from tracehouse.ingest.sources.reading import read_dump_bytes, read_source
     from tracehouse.queries.event_blocks.build import build_event_blocks, decode_tables
     from tracehouse.queries.event_blocks.coarse_clock import coarse_clock_note
     from tracehouse.queries.event_blocks.reference_outputs import with_reference_outputs

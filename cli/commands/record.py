@@ -30,8 +30,7 @@ from tracehouse.cli.paired_recording import Opponent, record_against
 from tracehouse.cli.stores import open_to_write
 
 if TYPE_CHECKING:
-    from tracehouse.ingest.recording.manifest import PlannedDump
-    from tracehouse.ingest.recording.session import RecordingPlan
+    from tracehouse.ingest.recording.session import PlannedDump, RecordingPlan
     from tracehouse.ingest.sources.places import Source
 
 _REFERENCE_SUFFIX = ".reference.etdp"
@@ -100,9 +99,8 @@ def record(
 
     This needs executorch: pip install '.[executorch]' in a checkout
     """
-    from tracehouse.ingest.recording.dump_place import place_for_dump
-    from tracehouse.ingest.recording.manifest import check_manifest
-    from tracehouse.ingest.recording.session import run_recording
+    from tracehouse.ingest.recording.pairs import place_for_dump
+    from tracehouse.ingest.recording.session import check_manifest, run_recording
 
     check_format(form, is_to_file=False)
     stated = _state_names(more)
@@ -178,7 +176,7 @@ def _plan_dumps(
     plan: RecordingPlan, stated: Mapping[str, str | None], reference: str | None
 ) -> Sequence[PlannedDump]:
     """The dump to record, preceded by one of the reference program, if any."""
-    from tracehouse.ingest.recording.manifest import PlannedDump, describe_recording, share_session
+    from tracehouse.ingest.recording.session import PlannedDump, describe_recording, share_session
 
     with as_usage_errors():
         fields = describe_recording(plan, stated)

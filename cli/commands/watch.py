@@ -72,10 +72,9 @@ def watch(
     check_manifest(more)
     from tracehouse.cli.handover.watching import Watch, WatchOptions
     from tracehouse.ingest.watching.buckets import Bucket
-    from tracehouse.ingest.watching.follower import Follower
+    from tracehouse.ingest.watching.follower import Follower, WatchRecord
     from tracehouse.ingest.watching.notices import Notices
     from tracehouse.ingest.watching.places import LocalFolder
-    from tracehouse.ingest.watching.record import WatchRecord
 
     is_local = "://" not in place
     watched: WatchedPlace = LocalFolder(place) if is_local else Bucket(place)

@@ -19,8 +19,7 @@ from tracehouse.ingest.sources.folder_names import FolderNames
 from tracehouse.ingest.sources.listing import describe_passed_over
 from tracehouse.ingest.sources.places import Source
 from tracehouse.ingest.watching.follower import Follower, WatchRound
-from tracehouse.ingest.watching.names import CurrentNames
-from tracehouse.ingest.watching.places import WatchedFile, WatchedPlace
+from tracehouse.ingest.watching.places import CurrentNames, WatchedFile, WatchedPlace
 from tracehouse.warehouse.errors import StoreError
 
 _RETRY_SECONDS = 5.0

@@ -27,7 +27,7 @@ def write_etrecord(record: EtRecord, options: OutputOptions, *, has_maps: bool) 
 
 
 def _write_text(record: EtRecord, *, has_maps: bool) -> None:
-    from tracehouse.ingest.etrecord.graph_code import render_graph
+    from tracehouse.ingest.etrecord.graphs import render_graph
     from tracehouse.queries.etrecord.tables import delegate_table, handle_table
 
     for graph in record.graphs:

@@ -10,7 +10,7 @@ from tracehouse.cli.output.options import OutputOptions
 from tracehouse.cli.output.streams import write_note
 
 if TYPE_CHECKING:
-    from tracehouse.ingest.recording.dump_place import DumpPlace, PairsPlace
+    from tracehouse.ingest.recording.pairs import DumpPlace, PairsPlace
     from tracehouse.warehouse.store import Warehouse
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from tracehouse.ingest.errors import EtRecordError
-from tracehouse.ingest.etrecord.graph_code import result_names, result_types
+from tracehouse.ingest.etrecord.graphs import result_names, result_types
 from tracehouse.ingest.etrecord.names import CONSTANT_PREFIXES, EXPORTED_PROGRAM
 from tracehouse.ingest.etrecord.program_file import (
     IDENTIFIER,
@@ -21,7 +21,8 @@ from tracehouse.ingest.etrecord.program_file import (
 )
 from tracehouse.ingest.etrecord.record import EtRecord, decode_etrecord
 from tracehouse.ingest.etrecord.torch_archive import WIDTHS
-from tracehouse.ingest.sources.paths import Source, read_source
+from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.sources.reading import read_source
 
 _MOST = 2**63 - 1  # in a column
 _TYPE = re.compile(r"(?P<dtype>\w+)\[(?P<sizes>[\d, ]*)\]")

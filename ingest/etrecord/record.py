@@ -37,16 +37,18 @@ from tracehouse.ingest.etrecord.graphs import Graph, read_graphs
 from tracehouse.ingest.etrecord.maps import (
     DelegateMap,
     Handles,
+    RecordedValue,
+    ValueParser,
     parse_delegate,
     parse_handles,
     parse_methods,
 )
 from tracehouse.ingest.etrecord.names import EDGE_PROGRAM, EXPORTED_PROGRAM, REPRESENTATIVE_INPUTS
 from tracehouse.ingest.etrecord.torch_archive import read_torch_archive
-from tracehouse.ingest.etrecord.values import RecordedValue, ValueParser
 from tracehouse.ingest.file_magic import begins_like_dump, describe_bytes
-from tracehouse.ingest.sources.paths import Source, read_source
-from tracehouse.ingest.sources.zip_members import ZipMembers
+from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.sources.reading import read_source
+from tracehouse.ingest.sources.zip_limits import ZipMembers
 from tracehouse.ingest.strict_json import parse_integer, parse_json, quote
 
 MAX_JSON_BYTES = 256 << 20

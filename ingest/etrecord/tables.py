@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from tracehouse.ingest.allowance import Allowance, AllowanceError
 from tracehouse.ingest.errors import EtRecordError
-from tracehouse.ingest.etrecord.graph_code import code_lines
-from tracehouse.ingest.etrecord.graphs import Graph
+from tracehouse.ingest.etrecord.graphs import Graph, code_lines
 from tracehouse.ingest.etrecord.maps import Handles
 from tracehouse.ingest.etrecord.record import EtRecord
 from tracehouse.ingest.schemas.programs import PROGRAM_TABLES

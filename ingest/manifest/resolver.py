@@ -21,6 +21,7 @@ from tracehouse.ingest.manifest.fields import (
     REQUIRED,
     Fields,
     FullShape,
+    describe_doubts,
     flatten,
     near_misses,
     nest,
@@ -34,7 +35,6 @@ from tracehouse.ingest.manifest.runner_output import (
     read_printed,
 )
 from tracehouse.ingest.manifest.sidecars import Sidecar, SidecarParser, parse_sidecar, read_sidecar
-from tracehouse.ingest.manifest.times import describe_doubts
 from tracehouse.ingest.schemas.attributes import compose
 from tracehouse.ingest.sources.file_names import (
     BENCHMARK_RESULTS,
@@ -43,8 +43,7 @@ from tracehouse.ingest.sources.file_names import (
     sidecar_names,
 )
 from tracehouse.ingest.sources.folder_names import FolderNames
-from tracehouse.ingest.sources.paths import Folder, Source
-from tracehouse.ingest.sources.tops import is_below
+from tracehouse.ingest.sources.places import Folder, Source, is_below
 from tracehouse.ingest.strict_json import quote
 
 __all__ = ["Build", "Clock", "Device", "Manifest", "ManifestResolver", "Model", "Rate"]

@@ -26,7 +26,7 @@ from tracehouse.ingest.allowance import Allowance, AllowanceError
 from tracehouse.ingest.errors import ManifestError
 from tracehouse.ingest.manifest.json_files import parse_json
 from tracehouse.ingest.sources.file_names import LOG_SUFFIX, QHAS_SUFFIX, FolderFiles, stem_of
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 from tracehouse.ingest.strict_json import unique_keys
 
 Counters = list[dict[str, object]]

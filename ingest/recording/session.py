@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
+import platform
 import re
 import signal
 import subprocess
@@ -12,19 +14,69 @@ import sys
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tracehouse.ingest.errors import RecordingError, SourceError
-from tracehouse.ingest.sources.companions import DEBUG_BUFFER_SUFFIX
-from tracehouse.ingest.sources.paths import Source, read_source
-from tracehouse.ingest.sources.reading import describe_refusal
+from tracehouse.ingest.manifest.resolver import ManifestResolver, check_fields
+from tracehouse.ingest.sources.folder_names import DEBUG_BUFFER_SUFFIX
+from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.sources.reading import describe_refusal, read_source
+
+_CPUINFO = Path("/proc/cpuinfo")
+_FREQUENCY_POLICIES = Path("/sys/devices/system/cpu/cpufreq")
+_PROCESSOR_KEYS = ("model name", "Model", "Hardware")  # of x86, of Arm boards, of older Arm kernels
+
+
+def describe_host() -> dict[str, str]:
+    """The known attributes of this machine: os, os_version, arch and soc."""
+    facts = {
+        "os": platform.system(),
+        "os_version": platform.release(),
+        "arch": platform.machine(),
+        "soc": _read_processor() or platform.processor(),
+    }
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def describe_run_context() -> dict[str, str | int]:
+    """The known conditions of a run on this machine: governor and threads.
+
+    Different governors of several processors are each named once. Threads are the processors that
+    this process may use.
+    """
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    facts = {"governor": ", ".join(sorted(set(_read_governors()))), "threads": usable}
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def _read_governors() -> list[str]:
+    """The governors of the processors under Linux; empty elsewhere."""
+    try:
+        files = _FREQUENCY_POLICIES.glob("policy*/scaling_governor")
+        return [file.read_text(encoding="utf-8").strip() for file in files]
+    except (OSError, UnicodeDecodeError):
+        return []
+
+
+def _read_processor() -> str | None:
+    """The name of the processor under Linux; None elsewhere."""
+    try:
+        lines = _CPUINFO.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    facts = {
+        key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)
+    }
+    return next((facts[key] for key in _PROCESSOR_KEYS if facts.get(key)), None)
+
 
 Array = NDArray[Any]
 
@@ -200,3 +252,84 @@ def _describe_failure(plan: RecordingPlan, last: dict[str, object], status: int,
             reasons.append(hint)
     what = f"{Source(plan.program).name}: ExecuTorch cannot run {plan.method}"
     return f"{what}: {'; '.join(line.removesuffix('.') for line in reasons)}"
+
+
+_OF_A_BUILD = ("build", "commit", "branch", "committed_at", "ordinal", "parent", "role")
+_LETTERS = 12
+
+
+class PlannedDump(NamedTuple):
+    """A program to run, and the manifest fields of its dump."""
+
+    plan: RecordingPlan
+    fields: dict[str, object]
+
+
+def describe_recording(plan: RecordingPlan, stated: Mapping[str, str | None]) -> dict[str, object]:
+    """The manifest fields of a recording: the stated fields, and defaults for the others.
+
+    By default the device is this machine, and the model is named after the program's file.
+    Malformed fields raise ManifestError.
+    """
+    known: dict[str, object] = {
+        **describe_host(),
+        **describe_run_context(),
+        "model": Path(plan.program).stem,
+        "captured_at": datetime.now(UTC),
+        "clock": "ns",
+        **_describe_size(plan.program),
+        **{name: text for name, text in stated.items() if text},
+        "method": plan.method,
+    }
+    check_fields("options", known)
+    return known
+
+
+def _describe_size(program: str) -> dict[str, object]:
+    """The size of a program as a counter; empty if the file is missing, which fails later."""
+    try:
+        size = Path(program).stat().st_size
+    except OSError:
+        return {}
+    return {"counters": [{"name": "program_bytes", "unit": "bytes", "value": size}]}
+
+
+def share_session(
+    plan: RecordingPlan, fields: Mapping[str, object], reference: str
+) -> tuple[PlannedDump, PlannedDump]:
+    """A recording of a reference program followed by one of the program itself, in one session.
+
+    Both recordings differ only in the program, so that changes of the device affect both. The
+    reference's build is named by its hash, so that another program is another build. A program
+    that cannot be read raises SourceError.
+    """
+    session = session_of(fields)
+    own, digest = fields_of_other(fields, reference)
+    pinned = {"build": f"reference-{digest}", "role": "reference", **_describe_size(reference)}
+    return (
+        PlannedDump(replace(plan, program=reference), {**own, **session, **pinned}),
+        PlannedDump(plan, {**fields, **session}),
+    )
+
+
+def session_of(fields: Mapping[str, object]) -> dict[str, object]:
+    """The field that names the session of this and later recordings."""
+    return {"session": f"{fields['captured_at']:%Y-%m-%dT%H:%M:%S.%fZ}"}
+
+
+def fields_of_other(fields: Mapping[str, object], program: str) -> tuple[dict[str, object], str]:
+    """The fields that also apply to another program (all but the build), and its hash.
+
+    A program that cannot be read raises SourceError.
+    """
+    check_program(program)
+    with open(program, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    own = {name: value for name, value in fields.items() if name not in _OF_A_BUILD}
+    return own, digest[:_LETTERS]
+
+
+def check_manifest(dump: Path, fields: Mapping[str, object]) -> None:
+    """Check that these fields make a complete manifest; a missing field raises ManifestError."""
+    resolver = ManifestResolver(overrides=fields, tops=[str(dump.parent)])
+    resolver.resolve(Source(str(dump)))

@@ -2,16 +2,178 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tracehouse.ingest.etdump.arena import Ints
+from tracehouse.ingest.etdump.arena import Ints, Mask
+from tracehouse.ingest.etdump.columns import DebugEvents
 from tracehouse.ingest.etdump.dumps import Dumps
-from tracehouse.ingest.tables.arrow_columns import EMPTY, build_table, plain, strings, unsigned
+from tracehouse.ingest.etdump.entries import count_before
+from tracehouse.ingest.etdump.layouts import SignatureBook
+from tracehouse.ingest.etdump.values import DTYPES, MISSING, VALUE_TYPES, Int64Lists, Tensors
+from tracehouse.ingest.tables.arrow_columns import (
+    EMPTY,
+    build_table,
+    is_utf8,
+    lists,
+    named,
+    plain,
+    readable,
+    readable_or_none,
+    strings,
+    unsigned,
+)
 from tracehouse.ingest.tables.clocks import flag_durations, is_wrong, offsets_from, unwrap_starts
 from tracehouse.ingest.tables.event_order import Slots, order_events
-from tracehouse.ingest.tables.logged_values import build_debug_values
+
+_NO_TENSOR = -(2**31)  # not the value of any byte
+
+RunColumns = Callable[[Ints], tuple[pa.Array, pa.Array]]
+
+
+def build_debug_values(
+    events: DebugEvents, run_columns: RunColumns, positions: NDArray[np.int32] | None
+) -> pa.Table:
+    """The table debug_values.
+
+    Args:
+        events: The events that logged the values.
+        run_columns: Returns dump_index and run_index of rows of runs.
+        positions: Position of each value, needed if the events are only some of their run.
+    """
+    if not len(events.run):
+        return EMPTY["debug_values"]
+    values = events.values
+    positions = _value_positions(events) if positions is None else positions
+    count = len(events.run)
+    tensors = np.bincount(values.tensor_event, minlength=count)
+    row = np.repeat(np.arange(count), np.maximum(tensors, 1))
+    is_tensor = tensors[row] > 0
+    element = np.full(len(row), -1, np.int64)
+    element[is_tensor] = values.element
+    return build_table(
+        "debug_values",
+        *run_columns(events.run[row]),
+        events.position[row].astype(np.int32),
+        events.chain.view(np.int64)[row],
+        plain(events.instruction[row], events.instruction[row] != -1),
+        plain(events.delegate_int[row], events.delegate_int[row] != -1),
+        strings(events.delegate_str, row, empty=False),
+        strings(events.name, row),
+        positions[row],
+        plain(element.astype(np.int32), element >= 0),
+        named(values.type[row], VALUE_TYPES, {MISSING: "missing"}),
+        plain(values.integer[row], values.has_integer[row]),
+        plain(values.real[row], values.has_real[row]),
+        *_tensor_columns(values.tensors, is_tensor),
+        values.is_output[row],
+    )
+
+
+def _tensor_columns(tensors: Tensors, is_tensor: Mask) -> list[pa.Array]:
+    """Columns with the tensors in order where `is_tensor`, null elsewhere."""
+
+    def spread(values: NDArray[Any], filler: int) -> NDArray[Any]:
+        column = np.full(len(is_tensor), filler, values.dtype)
+        column[is_tensor] = values
+        return column
+
+    def spread_lists(longs: Int64Lists) -> Int64Lists:
+        return Int64Lists(spread(longs.present, 0), spread(longs.length, 0), longs.items)
+
+    return [
+        named(spread(tensors.dtype.astype(np.int32), _NO_TENSOR), DTYPES, {_NO_TENSOR: None}),
+        lists(spread_lists(tensors.sizes)),
+        lists(spread_lists(tensors.strides)),
+        plain(spread(tensors.offset, 0), is_tensor),
+    ]
+
+
+def _value_positions(events: DebugEvents) -> NDArray[np.int32]:
+    """Position of each value among values of the same run, instruction, chain and delegate id."""
+    keys = np.column_stack(
+        [
+            events.run, events.instruction, events.chain.view(np.int64), events.delegate_int,
+            events.delegate_str.codes, events.values.is_output,
+        ]
+    )  # fmt: skip
+    _, group = np.unique(keys, axis=0, return_inverse=True)
+    return count_before(group)
+
+
+_FULL = 1 << 16  # signatures kept as objects before they become rows
+
+
+def build_event_signatures(book: SignatureBook) -> pa.Table:
+    """One row per event signature of the book."""
+    rows = list(book.events.items())
+    signatures = [signature for _, signature in rows]
+    names = [signature.name or b"" for signature in signatures]
+    return build_table(
+        "event_signatures",
+        [id_ for id_, _ in rows],
+        [readable(name) for name in names],
+        [s.instruction_id for s in signatures],
+        [s.delegate_id_int for s in signatures],
+        [readable_or_none(s.delegate_id_str) for s in signatures],
+        [s.kind for s in signatures],
+        [s.name is not None for s in signatures],
+        [s.debug_name is not None for s in signatures],
+        [readable_or_none(s.debug_name) for s in signatures],
+        [None if is_utf8(name) else name.hex() for name in names],
+        [s.unit for s in signatures],
+    )
+
+
+def build_run_signatures(book: SignatureBook) -> pa.Table:
+    """One row per run signature of the book."""
+    ids = [ids for _, _, ids in book.runs.values()]
+    lengths = np.array([len(some) for some in ids], np.int64)
+    items = np.concatenate([np.zeros(0, np.int64), *ids])
+    return build_table(
+        "run_signatures",
+        list(book.runs),
+        [readable_or_none(name) for name, _, _ in book.runs.values()],
+        [index for _, index, _ in book.runs.values()],
+        lists(Int64Lists(np.ones(len(ids), bool), lengths, items)),
+        [None] * len(ids),
+    )
+
+
+class SignatureTables:
+    """The signatures of several books, one row each; most are held as rows, not as objects."""
+
+    def __init__(self) -> None:
+        self._book = SignatureBook()
+        self._events: list[pa.Table] = []
+        self._runs: list[pa.Table] = []
+        self._written: set[int] = set()
+
+    def add(self, book: SignatureBook) -> None:
+        """Add the signatures of a book that are new."""
+        done, into = self._written, self._book
+        into.events |= {id_: one for id_, one in book.events.items() if id_ not in done}
+        into.runs |= {id_: one for id_, one in book.runs.items() if id_ not in done}
+        if len(into.events) + len(into.runs) > _FULL:
+            self._write()
+
+    def tables(self) -> dict[str, pa.Table]:
+        """The two tables."""
+        self._write()
+        return {
+            "event_signatures": pa.concat_tables(self._events),
+            "run_signatures": pa.concat_tables(self._runs),
+        }
+
+    def _write(self) -> None:
+        self._events.append(build_event_signatures(self._book))
+        self._runs.append(build_run_signatures(self._book))
+        self._written.update(self._book.events, self._book.runs)
+        self._book = SignatureBook()
 
 
 def build_tables(dumps: Dumps, sizes: Ints) -> dict[str, pa.Table]:

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from tracehouse.ingest.errors import UnwritableError
 from tracehouse.ingest.etdump.values import DTYPES
-from tracehouse.ingest.tracer.event_tracer import Array, Tensor, Value
-from tracehouse.ingest.tracer.places import whole
+from tracehouse.ingest.tracer.event_tracer import Array, Tensor, Value, whole
 
 _ALIGNMENT = 64
 _NO_BYTES = -1  # offset of a tensor without elements

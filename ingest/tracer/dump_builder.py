@@ -2,13 +2,200 @@
 
 from __future__ import annotations
 
-import numpy as np
+import struct
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import compress
+from operator import add
 
+import flatbuffers
+import numpy as np
+from flatbuffers.builder import BuilderSizeError
+
+from tracehouse.ingest.errors import UnwritableError
 from tracehouse.ingest.tracer.debug_buffer import StoredTensor, StoredValue
-from tracehouse.ingest.tracer.event_tracer import DelegateId
-from tracehouse.ingest.tracer.flatbuffer_builder import FlatBufferBuilder, pack_text
-from tracehouse.ingest.tracer.places import InstructionPlace
-from tracehouse.ingest.tracer.profile_packer import NONE, ProfilePacker
+from tracehouse.ingest.tracer.event_tracer import DelegateId, InstructionPlace
+
+
+class FlatBufferBuilder(flatbuffers.Builder):  # type: ignore[misc]  # it has no types
+    """A builder whose file has a length that is a multiple of 8, as the runtime's have."""
+
+    head: int  # present start of the file in `Bytes`
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.Prep(8, 0)
+
+    def aligned_offset(self) -> int:
+        """The place after which `place` would put its bytes."""
+        return (len(self.Bytes) - self.head + 7) & -8
+
+    def place(self, data: bytes) -> int:
+        """Write bytes whose length is a multiple of 8, aligned to 8; returns their place."""
+        end = self.head
+        start = end - len(data)
+        if start < 8 or (len(self.Bytes) - end) % 8:  # Prep is slow and rarely needed
+            self.Prep(8, len(data))
+            end = self.head
+            start = end - len(data)
+        self.Bytes[start:end] = data
+        self.head = start
+        return len(self.Bytes) - start
+
+    def place_offsets(self, targets: Sequence[int]) -> int:
+        """Write a vector of offsets to places; returns its place."""
+        self.Prep(4, 0)
+        items = self.Offset() + 4 * np.arange(len(targets), 0, -1)
+        return int(self.CreateNumpyVector((items - np.array(targets, np.int64)).astype("<u4")))
+
+    def place_reference(self, slot: int, target: int) -> int:
+        """Write a table with one field that refers to a place; returns the table's place."""
+        self.StartObject(slot + 1)
+        self.PrependUOffsetTRelativeSlot(slot, target, 0)
+        return int(self.EndObject())
+
+    def GrowByteBuffer(self) -> None:  # noqa: N802  # the base class's name
+        """Enlarge the buffer.
+
+        Raises:
+            UnwritableError: The file would be too large for FlatBuffers.
+        """
+        try:
+            super().GrowByteBuffer()
+        except BuilderSizeError as error:
+            raise UnwritableError("dump: over 2 GiB; call finish() earlier") from error
+
+
+@lru_cache(maxsize=4096)
+def pack_text(text: str) -> bytes:
+    """A string for `FlatBufferBuilder.place`; escaped surrogates become bytes that are not UTF-8.
+
+    Raises:
+        UnwritableError: The text has other surrogates.
+    """
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise UnwritableError(f"text: {text!a}, wanted Unicode") from error
+    return _pad(struct.pack("<I", len(data)) + data + b"\0")
+
+
+def pack_bytes(data: bytes) -> bytes:
+    """A vector of bytes for `FlatBufferBuilder.place`."""
+    return _pad(struct.pack("<I", len(data)) + data)
+
+
+def pack_vtable(table_bytes: int, fields: Sequence[int]) -> bytes:
+    """A vtable for `FlatBufferBuilder.place`, from a table's size and its fields' offsets."""
+    words = (4 + 2 * len(fields), table_bytes, *fields)
+    return _pad(struct.pack(f"<{len(words)}H", *words))
+
+
+def _pad(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 8)
+
+
+NONE = -1  # means none in fields for instructions, integer delegate ids and bundled inputs
+
+# Fields of ProfileEvent by slot: identifying fields, and fields of every event.
+_NAME, _CHAIN, _INSTRUCTION, _NUMBER, _STRING, _METADATA, _START, _END = range(8)
+_NAMED, _UNNAMED, _BY_NUMBER, _BY_STRING = (_NAME,), (), (_NUMBER, _METADATA), (_STRING, _METADATA)
+_COMMON = (_CHAIN, _INSTRUCTION, _START, _END)
+_FORMATS = "IiiiIIQQ"
+_EVENT_BYTES = 8
+
+_Times = tuple[int, int]
+_Key = tuple[tuple[int, ...], bool, bool, bool, bool]
+
+
+class ProfilePacker:
+    """Writes profile events of one dump, and caches their shapes."""
+
+    def __init__(self, builder: FlatBufferBuilder) -> None:
+        self._builder = builder
+        self._shapes: dict[_Key, _Shape] = {}
+
+    def place(self, name: str | None, place: InstructionPlace, times: _Times) -> int:
+        """Write an event with its first and last tick; returns its place.
+
+        Raises:
+            UnwritableError: A time is out of range, or the name is not Unicode.
+        """
+        if name is None:
+            return self._place(_UNNAMED, (), (*place, *times), b"")
+        return self._place(_NAMED, (0,), (*place, *times), pack_text(name))
+
+    def place_delegate(
+        self, delegate_id: DelegateId, place: InstructionPlace, times: _Times, metadata: bytes
+    ) -> int:
+        """Write an event of a delegate, with metadata even if empty; returns its place.
+
+        Raises:
+            UnwritableError: A time is out of range, or the id is not Unicode.
+        """
+        data = pack_bytes(metadata)
+        if isinstance(delegate_id, str):
+            text = pack_text(delegate_id)
+            return self._place(_BY_STRING, (0, len(text)), (*place, *times), text + data)
+        return self._place(_BY_NUMBER, (delegate_id, 0), (*place, *times), data)
+
+    def _place(
+        self,
+        slots: tuple[int, ...],
+        fields: tuple[int, ...],
+        common: tuple[int, int, int, int],
+        data: bytes,
+    ) -> int:
+        """Write an event; references in `fields` (of `slots`) count from the start of `data`.
+
+        Raises:
+            UnwritableError: A time is out of range.
+        """
+        chain, instruction, start, end = common
+        key = (slots, chain != 0, instruction != NONE, start != 0, end != 0)
+        shape = self._shapes.get(key)
+        if shape is None:
+            shape = self._shapes[key] = _Shape(self._builder, key)
+        event = self._builder.aligned_offset() + shape.size + len(data)
+        try:
+            tables = shape.pack(
+                shape.event_vtable - event,
+                4,
+                shape.vtable - event + _EVENT_BYTES,
+                *map(add, fields, shape.ways),
+                *compress(common, key[1:]),
+            )
+        except (struct.error, TypeError) as error:
+            raise UnwritableError(
+                f"event: from {start!r} to {end!r}, wanted unsigned 64-bit ticks"
+            ) from error
+        return self._builder.place(tables + data)
+
+
+class _Shape:
+    """The packing of events with certain fields.
+
+    `pack` returns the bytes of the tables, of length `size`; `event_vtable` and `vtable` are the
+    places of the vtables. `ways` are the distances from reference fields to the end of the tables.
+    """
+
+    def __init__(self, builder: FlatBufferBuilder, key: _Key) -> None:
+        slots = (*key[0], *compress(_COMMON, key[1:]))
+        formats = "".join(_FORMATS[slot] for slot in slots)
+        narrow = len(formats.rstrip("Q"))
+        gap = (4 - 4 * narrow) % 8  # aligns the times
+        layout = struct.Struct(f"<iIi{formats[:narrow]}{gap}x{formats[narrow:]}")
+        self.pack, self.size = layout.pack, layout.size
+        table = layout.size - _EVENT_BYTES
+        at = {
+            slot: 4 + 4 * i if i < narrow else 4 + 4 * narrow + gap + 8 * (i - narrow)
+            for i, slot in enumerate(slots)
+        }
+        self.ways = [0 if slot == _NUMBER else table - at[slot] for slot in key[0]]
+        self.event_vtable = builder.place(pack_vtable(_EVENT_BYTES, [4]))
+        vtable = [at.get(slot, 0) for slot in range(max(slots, default=-1) + 1)]
+        self.vtable = builder.place(pack_vtable(table, vtable))
+
 
 _IDENTIFIER = b"ED00"
 _ALLOCATION, _DEBUG = 1, 2  # members of Event

@@ -14,12 +14,13 @@ from tracehouse.ingest.tracer.event_tracer import (
     DebugLevel,
     DelegateId,
     EventTracer,
+    InstructionPlace,
     OutputFilter,
     ProfileEntry,
     ProfilingLevel,
     Value,
+    whole,
 )
-from tracehouse.ingest.tracer.places import InstructionPlace, whole
 
 Clock = Callable[[], int]
 

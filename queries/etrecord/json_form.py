@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from tracehouse.ingest.etrecord.graph_code import code_lines
-from tracehouse.ingest.etrecord.graphs import Graph
+from tracehouse.ingest.etrecord.graphs import Graph, code_lines
 from tracehouse.ingest.etrecord.record import EtRecord
 
 

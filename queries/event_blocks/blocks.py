@@ -13,7 +13,7 @@ from tracehouse.queries.event_blocks.values_by_run import ValuesByRun
 from tracehouse.warehouse.programs.correlation import Handles, Hierarchy
 
 if TYPE_CHECKING:
-    from tracehouse.ingest.etrecord.values import RecordedValue
+    from tracehouse.ingest.etrecord.maps import RecordedValue
     from tracehouse.ingest.producers import Rule
 
 

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from tracehouse.ingest.decode import decode_dumps
 from tracehouse.ingest.errors import DumpError, EtRecordError
-from tracehouse.ingest.sources.paths import Source, read_dump_bytes, read_source
+from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.sources.reading import read_dump_bytes, read_source
 from tracehouse.ingest.tables.user_kinds import rule_of_row, with_user_kinds
 from tracehouse.queries.event_blocks.blocks import BlockData, EventData
 from tracehouse.queries.event_blocks.logged_values import LoggedValues
@@ -28,8 +29,8 @@ from tracehouse.queries.event_blocks.values_by_run import BlockValues, ValuesByR
 from tracehouse.warehouse.programs.correlation import BlockOrigin, Correlation, Origin
 
 if TYPE_CHECKING:
+    from tracehouse.ingest.etrecord.maps import RecordedValue
     from tracehouse.ingest.etrecord.record import EtRecord
-    from tracehouse.ingest.etrecord.values import RecordedValue
 
 __all__ = [
     "BlockData",

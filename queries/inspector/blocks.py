@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tracehouse.ingest.debug_buffer import TensorValue
-from tracehouse.ingest.etrecord.values import RecordedValue
+from tracehouse.ingest.etrecord.maps import RecordedValue
 from tracehouse.queries.event_blocks.build import BlockData, EventData
 from tracehouse.queries.event_blocks.logged_values import logged_value
 from tracehouse.queries.event_blocks.samples import Samples, summarise

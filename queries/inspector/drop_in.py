@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable
 from typing import IO, Any
 
 from tracehouse.ingest.debug_buffer import OUTSIDE_BUFFER, TensorValue
-from tracehouse.ingest.sources.paths import Source, read_dump_bytes, read_source
+from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.sources.reading import read_dump_bytes, read_source
 from tracehouse.queries.errors import WrongTypeError, WrongValueError
 from tracehouse.queries.event_blocks.blocks import BlockData
 from tracehouse.queries.event_blocks.build import (

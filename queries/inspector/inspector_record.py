@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol, runtime_checkable
 
 from tracehouse.ingest.errors import EtRecordError, SourceError
-from tracehouse.ingest.sources.paths import Source, read_source
+from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.sources.reading import read_source
 from tracehouse.queries.errors import (
     InvalidRecordError,
     MissingFileError,

@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from tracehouse.ingest.debug_buffer import TensorValue
-from tracehouse.ingest.sources.paths import Source, read_dump_bytes, read_source
+from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.sources.reading import read_dump_bytes, read_source
 from tracehouse.queries.event_blocks.build import (
     BlockData,
     Buffer,

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from tracehouse.ingest.debug_buffer import TensorValue
 from tracehouse.ingest.etrecord.names import REPRESENTATIVE_INPUTS
-from tracehouse.ingest.sources.paths import Source, read_source
+from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.sources.reading import read_source
 from tracehouse.queries.errors import ProgramRunError, WrongValueError
 from tracehouse.queries.event_blocks.logged_values import logged_value
 from tracehouse.queries.numeric_gap.logged_operators import LoggedRun, flat_tensors

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tracehouse.ingest.sources.paths import Source, read_dump_bytes
+from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.sources.reading import read_dump_bytes
 from tracehouse.queries.event_blocks.build import as_correlation, decode_tables
 from tracehouse.queries.timeline.clocks import Clocks
 from tracehouse.warehouse.errors import QueryError

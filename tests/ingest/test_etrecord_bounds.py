@@ -21,8 +21,8 @@ from tracehouse.ingest.errors import EtRecordError
 from tracehouse.ingest.etrecord.maps import MAX_METHODS
 from tracehouse.ingest.etrecord.record import MAX_PROGRAMS, read_etrecord
 from tracehouse.ingest.etrecord.tables import build_etrecord_tables
-from tracehouse.ingest.sources.paths import Source
-from tracehouse.ingest.sources.zip_members import ZipMembers
+from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.sources.zip_limits import ZipMembers
 
 FORWARD = f"{EDGE}__forward"
 MOST_GROWN = 256 << 20
@@ -30,9 +30,9 @@ MOST_GROWN = 256 << 20
 USE_ALL = """
 from tracehouse.ingest.errors import EtRecordError
 from tracehouse.ingest.etrecord.record import read_etrecord
-from tracehouse.ingest.etrecord.graph_code import render_graph
+from tracehouse.ingest.etrecord.graphs import render_graph
 from tracehouse.ingest.etrecord.tables import build_etrecord_tables
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 
 def attempt(use):
     try:

@@ -9,7 +9,7 @@ import pytest
 
 from tracehouse.ingest.errors import ManifestError
 from tracehouse.ingest.manifest.resolver import Manifest, ManifestResolver
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 
 PLAIN = {"device": "pixel8", "build": "b7", "model": "mv2"}
 

@@ -11,9 +11,9 @@ from tests.support.etdump_builder import build_etdump
 from tracehouse import DecodedBatch, decode_dumps
 from tracehouse.ingest import decode
 from tracehouse.ingest.etdump.arena import Arena
+from tracehouse.ingest.etdump.repeats import find_times
 from tracehouse.ingest.etdump.schema import read_headers, read_runs
 from tracehouse.ingest.etdump.scope import Scope
-from tracehouse.ingest.etdump.templates import find_times
 from tracehouse.ingest.repeated_dumps import EarlierDumps
 
 _SMALL = [

@@ -11,7 +11,8 @@ from tests.support.corpus import read_dump
 from tracehouse import decode_dumps, stream_dump
 from tracehouse.ingest import decode
 from tracehouse.ingest.errors import DumpError
-from tracehouse.ingest.sources.paths import Source, read_source
+from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.sources.reading import read_source
 
 NAMES = [
     "real/cnn_portable_n20",

@@ -16,7 +16,7 @@ from tests.support.etrecord_builder import MODELS
 from tests.support.store_template import copy_new_store
 from tracehouse import Warehouse
 from tracehouse.ingest.etrecord.record import read_etrecord
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 from tracehouse.queries.event_blocks.build import BlockData, build_event_blocks, decode_tables
 from tracehouse.queries.event_blocks.time_scales import TimeScale
 from tracehouse.warehouse.engine.connection import open_reader, open_writer, use_database

@@ -12,7 +12,7 @@ from tests.support.etrecord_builder import EDGE, build_etrecord, build_program, 
 from tests.support.event_blocks import run, timed
 from tests.support.stores import MANIFEST, write
 from tracehouse.ingest.etrecord.record import read_etrecord
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 from tracehouse.warehouse.programs.correlation import (
     BYTES_PER_EVENT,
     FREE_BYTES,
@@ -46,7 +46,7 @@ def run(folder, manifest):
 """
 
 INSPECT = """
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 from tracehouse.queries.event_blocks.build import read_event_blocks
 
 def run(folder, _):

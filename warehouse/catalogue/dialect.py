@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import re
 
-from tracehouse.ingest.manifest.times import EARLIEST, SLACK
+from tracehouse.ingest.manifest.fields import EARLIEST, SLACK
 from tracehouse.warehouse.catalogue.ctes import closing_place
 
 _FAR = 30  # days from the other recordings of a build, beyond which a clock is doubted

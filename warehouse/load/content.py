@@ -13,7 +13,7 @@ from tracehouse.ingest.decode import DecodedBatch, decode_dumps
 from tracehouse.ingest.dump import Dump, HashedFile, Refusal
 from tracehouse.ingest.errors import DumpError, SourceError
 from tracehouse.ingest.schemas.dumps import ERRORS
-from tracehouse.ingest.tables.numbering import renumber_dumps
+from tracehouse.ingest.tables.arrow_columns import renumber_dumps
 from tracehouse.warehouse.load.control import control_dump
 from tracehouse.warehouse.load.isolate import Failure, isolate, isolate_each
 from tracehouse.warehouse.load.new_dump import NewDump

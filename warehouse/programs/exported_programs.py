@@ -12,8 +12,8 @@ from typing import Any
 import duckdb
 
 from tracehouse.ingest.etrecord.names import EDGE_PROGRAM, EXPORTED_PROGRAM
-from tracehouse.ingest.sources.paths import Source, read_source
-from tracehouse.ingest.sources.places import parse_source
+from tracehouse.ingest.sources.places import Source, parse_source
+from tracehouse.ingest.sources.reading import read_source
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.errors import QueryError, suggest
 

@@ -20,10 +20,9 @@ from tracehouse.cli.handover.watching import Watch, WatchCounts, WatchOptions
 from tracehouse.ingest.dump import Dump
 from tracehouse.ingest.errors import ServiceError, SourceError
 from tracehouse.ingest.watching.buckets import Bucket
-from tracehouse.ingest.watching.follower import Follower
+from tracehouse.ingest.watching.follower import Follower, WatchRecord
 from tracehouse.ingest.watching.notices import Notices
 from tracehouse.ingest.watching.places import LocalFolder
-from tracehouse.ingest.watching.record import WatchRecord
 
 NAMES = {"device": "pixel8", "build": "b1", "model": "mv2"}
 AWAY = ServiceError("http://farm", "cannot be reached", reason="unreachable")

@@ -23,7 +23,7 @@ from tracehouse.ingest import decode
 from tracehouse.ingest.etdump import arena, flatbuffer, layouts, ledger, limits, long_runs
 from tracehouse.ingest.etdump import schema as etdump
 from tracehouse.ingest.etdump.limits import EXPANSION, EXPANSION_SLACK, LONGEST_NAME
-from tracehouse.ingest.tables import signature_tables
+from tracehouse.ingest.tables import build
 
 GOOD = read_dump("real/mlp_portable_n1")
 COMPANY = 250
@@ -204,7 +204,7 @@ def test_many_bad_dumps_cost_a_few_milliseconds_each() -> None:
 
 
 def test_signatures_of_many_dumps_are_one_row_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signature_tables, "_FULL", 50)
+    monkeypatch.setattr(build, "_FULL", 50)
     monkeypatch.setattr(decode, "ARENA_BYTES", 1 << 12)
     dumps = [worst_cases.distinct_events(10 * count) for count in (3, 9, 2, 8, 5)]
     tables = decode_dumps(dumps).tables

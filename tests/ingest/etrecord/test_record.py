@@ -19,12 +19,12 @@ from tests.support.etrecord_builder import (
     read_members,
 )
 from tracehouse.ingest.errors import EtRecordError, SourceError
-from tracehouse.ingest.etrecord.graph_code import render_graph
+from tracehouse.ingest.etrecord.graphs import render_graph
 from tracehouse.ingest.etrecord.maps import DelegateMap
 from tracehouse.ingest.etrecord.record import EtRecord, read_etrecord
 from tracehouse.ingest.etrecord.tables import build_etrecord_tables
 from tracehouse.ingest.schemas.programs import PROGRAM_TABLES
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracehouse.ingest.manifest.benchmark_results import parse_benchmark_results
+from tracehouse.ingest.manifest.sidecars import parse_benchmark_results
 
 MODEL = {"name": "mv2", "backend": "xnnpack", "quantization": "q8"}
 SOURCE = "benchmark_results.json"

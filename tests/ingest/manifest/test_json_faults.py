@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tracehouse.ingest.errors import ManifestError
-from tracehouse.ingest.manifest.json_faults import explain_json
-from tracehouse.ingest.manifest.json_files import parse_json
+from tracehouse.ingest.manifest.json_files import explain_json, parse_json
 
 TEXT = '{"device": "pixel8", "temperature": 31.5}'
 FAULTS = {

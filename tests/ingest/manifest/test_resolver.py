@@ -22,7 +22,8 @@ from tracehouse.ingest.manifest.resolver import (
     check_fields,
     make_manifest,
 )
-from tracehouse.ingest.sources.paths import Source, find_sources
+from tracehouse.ingest.sources.listing import find_sources
+from tracehouse.ingest.sources.places import Source
 
 PLAIN = {"device": "pixel8", "build": "b7", "model": "mv2"}
 

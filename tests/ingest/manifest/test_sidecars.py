@@ -28,7 +28,7 @@ from tracehouse.ingest.manifest.sidecars import (
 )
 from tracehouse.ingest.producers import LONGEST_MATCHED
 from tracehouse.ingest.settings_file import MAX_SETTINGS_BYTES, MAX_SETTINGS_DEPTH
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 from tracehouse.ingest.strict_json import MAX_DEPTH, MAX_DIGITS
 
 REPORT = b'PyTorchObserver {"prompt_tokens":7}\n'

@@ -27,8 +27,11 @@ from tracehouse.ingest.etdump.layouts import SignatureBook
 from tracehouse.ingest.profiler_blob.blocks import Blocks, decode_profiler_blob, is_profiler_blob
 from tracehouse.ingest.profiler_blob.runs import read_blob
 from tracehouse.ingest.schemas.dumps import DECODED
-from tracehouse.ingest.tables.build import build_tables
-from tracehouse.ingest.tables.signature_tables import build_event_signatures, build_run_signatures
+from tracehouse.ingest.tables.build import (
+    build_event_signatures,
+    build_run_signatures,
+    build_tables,
+)
 
 BLOBS_ON_DISK = sorted((CORPUS / "legacy").glob("*.prof"))
 

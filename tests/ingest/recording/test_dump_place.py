@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tracehouse.ingest.errors import RecordingError
-from tracehouse.ingest.recording.dump_place import place_for_dump, place_for_pairs
+from tracehouse.ingest.recording.pairs import place_for_dump, place_for_pairs
 
 
 def test_dump_in_a_folder_of_its_own_is_gone_afterwards():

@@ -3,10 +3,13 @@ from __future__ import annotations
 import pytest
 
 from tracehouse.ingest.errors import ManifestError
-from tracehouse.ingest.manifest.host import describe_host
 from tracehouse.ingest.manifest.resolver import Manifest
-from tracehouse.ingest.recording.manifest import check_manifest, describe_recording
-from tracehouse.ingest.recording.session import RecordingPlan
+from tracehouse.ingest.recording.session import (
+    RecordingPlan,
+    check_manifest,
+    describe_host,
+    describe_recording,
+)
 
 NAMES = {"device": "bench", "build": "b1"}
 

@@ -10,14 +10,13 @@ import pytest
 from tests.support.corpus import CORPUS
 from tests.support.stand_in import VERSION, install_stand_in, write_program
 from tracehouse.ingest.errors import RecordingError
-from tracehouse.ingest.recording.manifest import describe_recording
 from tracehouse.ingest.recording.pairs import (
     PairsInterruptedError,
     Partners,
     plan_partners,
     record_pairs,
 )
-from tracehouse.ingest.recording.session import RecordingPlan
+from tracehouse.ingest.recording.session import RecordingPlan, describe_recording
 
 NAMES = {"device": "bench", "build": "b1", "commit": "c1", "parent": "b0", "model": "cnn"}
 

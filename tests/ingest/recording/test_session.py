@@ -15,16 +15,17 @@ from tests.support.corpus import CORPUS
 from tests.support.cross_section import cross_section
 from tests.support.stand_in import VERSION, install_stand_in, write_program
 from tracehouse.ingest.errors import SourceError
-from tracehouse.ingest.manifest import host
-from tracehouse.ingest.manifest.host import describe_host, describe_run_context
+from tracehouse.ingest.recording import session
 from tracehouse.ingest.recording.session import (
     RecordingError,
     RecordingPlan,
     check_program,
+    describe_host,
+    describe_run_context,
     read_inputs,
     run_recording,
 )
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 
 NO_SPACE = "Ran out of space to store intermediate outputs"
 
@@ -219,7 +220,7 @@ def test_this_host_has_a_system_and_an_architecture():
 
 
 def test_this_host_has_threads_to_run_on_and_perhaps_a_governor(tmp_path, monkeypatch):
-    monkeypatch.setattr(host, "_FREQUENCY_POLICIES", tmp_path)
+    monkeypatch.setattr(session, "_FREQUENCY_POLICIES", tmp_path)
     facts = describe_run_context()
     assert facts.keys() == {"threads"}
     assert facts["threads"] >= 1

@@ -7,7 +7,7 @@ import pytest
 from tests.support.corpus import FARM, NIGHTS
 from tracehouse.ingest.errors import SinkError
 from tracehouse.ingest.sample.copying import DUMPS, copy_sample
-from tracehouse.ingest.sources.paths import find_sources
+from tracehouse.ingest.sources.listing import find_sources
 
 
 def test_every_file_of_the_farm_is_copied(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ import zipfile
 
 import pytest
 
-from tracehouse.ingest.sources.companions import CompanionFinder, Companions
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.folder_names import CompanionFinder, Companions
+from tracehouse.ingest.sources.places import Source
 
 
 @pytest.fixture

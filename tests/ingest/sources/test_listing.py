@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from tracehouse.ingest.errors import SourceError
-from tracehouse.ingest.sources.companions import CompanionFinder
-from tracehouse.ingest.sources.folder_names import FolderNames
+from tracehouse.ingest.sources.folder_names import CompanionFinder, FolderNames, list_names
 from tracehouse.ingest.sources.listing import (
     describe_passed_over,
     find_sources,
     list_sources,
     need_one,
 )
-from tracehouse.ingest.sources.paths import Source, count_bytes, list_names, read_source
+from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.sources.reading import count_bytes, read_source
 
 
 def packed(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:

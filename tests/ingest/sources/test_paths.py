@@ -12,13 +12,9 @@ import pytest
 
 from tracehouse.ingest.errors import SourceError
 from tracehouse.ingest.sources import private_bytes, zip_artifacts
-from tracehouse.ingest.sources.paths import (
-    Folder,
-    Source,
-    find_sources,
-    read_if_present,
-    read_source,
-)
+from tracehouse.ingest.sources.listing import find_sources
+from tracehouse.ingest.sources.places import Folder, Source
+from tracehouse.ingest.sources.reading import read_if_present, read_source
 
 
 def put(root: Path, *names: str) -> Path:

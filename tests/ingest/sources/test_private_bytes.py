@@ -10,7 +10,8 @@ import pytest
 
 from tracehouse.ingest.errors import SourceError
 from tracehouse.ingest.sources import private_bytes
-from tracehouse.ingest.sources.paths import MAX_FILE_BYTES, Source, read_source
+from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.sources.reading import MAX_FILE_BYTES, read_source
 
 SMALL, LARGE = 1 << 30, 1  # from this size on a file is copied: never, always
 

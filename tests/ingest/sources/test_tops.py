@@ -8,8 +8,7 @@ from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump
 from tracehouse.ingest.errors import ManifestError
 from tracehouse.ingest.found_dumps import FoundDumps
-from tracehouse.ingest.sources.places import Source
-from tracehouse.ingest.sources.tops import is_below, top_of
+from tracehouse.ingest.sources.places import Source, is_below, top_of
 
 
 @pytest.fixture

@@ -12,13 +12,12 @@ import pytest
 
 from tracehouse.ingest.errors import SourceError
 from tracehouse.ingest.sources import packings, private_bytes, zip_artifacts
-from tracehouse.ingest.sources.companions import CompanionFinder
-from tracehouse.ingest.sources.paths import (
-    Source,
+from tracehouse.ingest.sources.folder_names import CompanionFinder, list_names
+from tracehouse.ingest.sources.listing import find_sources
+from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.sources.reading import (
     count_bytes,
     count_unpacked_bytes,
-    find_sources,
-    list_names,
     read_dump_bytes,
     read_end_if_present,
     read_source,

@@ -12,10 +12,9 @@ from tests.support.tiny_dumps import tiny_dump
 from tracehouse.ingest.errors import SourceError
 from tracehouse.ingest.found_dumps import FoundDumps
 from tracehouse.ingest.watching.buckets import Bucket
-from tracehouse.ingest.watching.follower import Follower
+from tracehouse.ingest.watching.follower import Follower, WatchRecord
 from tracehouse.ingest.watching.notices import Notices
 from tracehouse.ingest.watching.places import WatchedFile
-from tracehouse.ingest.watching.record import WatchRecord
 
 
 @pytest.fixture

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.stores import write
-from tracehouse.ingest.watching.follower import Follower, WatchRound
+from tracehouse.ingest.watching.follower import Follower, WatchRecord, WatchRound
 from tracehouse.ingest.watching.notices import Notices
 from tracehouse.ingest.watching.places import LocalFolder
-from tracehouse.ingest.watching.record import WatchRecord
 
 OLD = 1_000_000_000  # seconds: the time of files that nobody writes any more
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.stores import write
 from tracehouse.ingest.sources.places import Folder
-from tracehouse.ingest.watching import names as module
-from tracehouse.ingest.watching.names import CurrentNames
+from tracehouse.ingest.watching import places as module
+from tracehouse.ingest.watching.places import CurrentNames
 
 
 def test_a_folder_that_takes_long_is_listed_seldom_and_own_files_are_seen_at_once(

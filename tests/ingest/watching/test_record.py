@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.full_disk import no_room
 from tracehouse.ingest.errors import SourceError
+from tracehouse.ingest.watching.follower import WatchRecord
 from tracehouse.ingest.watching.places import WatchedFile
-from tracehouse.ingest.watching.record import WatchRecord
 
 A, B, C = (WatchedFile(f"/farm/{name}.etdp", 10, 20) for name in "abc")
 

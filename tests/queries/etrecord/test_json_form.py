@@ -4,7 +4,7 @@ import json
 
 from tests.support.etrecord_builder import MODELS
 from tracehouse.ingest.etrecord.record import read_etrecord
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 from tracehouse.queries.etrecord.json_form import etrecord_json
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.support.etrecord_builder import MODELS
 from tracehouse.ingest.etrecord.maps import DelegateMap
 from tracehouse.ingest.etrecord.record import EtRecord, read_etrecord
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 from tracehouse.queries.etrecord.tables import delegate_table, handle_table
 
 

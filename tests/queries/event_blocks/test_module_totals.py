@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import MODELS
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 from tracehouse.queries.event_blocks.build import BlockData, EventData, read_event_blocks
 from tracehouse.queries.event_blocks.module_totals import (
     module_paths,

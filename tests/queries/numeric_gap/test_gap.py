@@ -13,7 +13,8 @@ from tests.support.etrecord_builder import MODELS
 from tests.support.event_blocks import integer, logged, run, timed
 from tracehouse import decode_dumps
 from tracehouse.ingest.debug_buffer import TensorValue
-from tracehouse.ingest.sources.paths import Source, read_source
+from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.sources.reading import read_source
 from tracehouse.queries.event_blocks.build import decode_tables, read_correlation
 from tracehouse.queries.numeric_gap.gap import numeric_gap
 from tracehouse.queries.numeric_gap.logged_operators import (

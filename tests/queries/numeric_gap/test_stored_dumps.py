@@ -9,7 +9,7 @@ from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from tests.support.stores import ingest
 from tracehouse import Warehouse
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 from tracehouse.queries.numeric_gap.gap import numeric_gap
 from tracehouse.queries.numeric_gap.logged_operators import read_logged_operators
 from tracehouse.queries.numeric_gap.stored_dumps import stored_operators

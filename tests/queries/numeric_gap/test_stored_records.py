@@ -6,7 +6,7 @@ from tests.support.etrecord_builder import MODELS
 from tracehouse.ingest.etrecord.names import EDGE_PROGRAM
 from tracehouse.ingest.etrecord.record import decode_etrecord, read_etrecord
 from tracehouse.ingest.etrecord.tables import build_etrecord_tables
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 from tracehouse.queries.numeric_gap.program_flow import read_nodes, read_outputs
 from tracehouse.queries.numeric_gap.stored_records import write_record
 

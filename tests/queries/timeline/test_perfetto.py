@@ -11,7 +11,7 @@ from tests.support.corpus import CORPUS, dump_names
 from tests.support.etrecord_builder import MODELS
 from tests.support.strange_names import NAMES
 from tests.support.timelines import Spec, allocation, event, forward, read_trace, timed_dump
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 from tracehouse.queries.timeline.clocks import Clocks
 from tracehouse.queries.timeline.dumps import TimedDump, read_dump
 from tracehouse.queries.timeline.perfetto import perfetto_lines

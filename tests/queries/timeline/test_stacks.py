@@ -7,7 +7,7 @@ import json
 from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import MODELS
 from tests.support.timelines import event, forward, timed_dump
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 from tracehouse.queries.timeline.clocks import Clocks
 from tracehouse.queries.timeline.dumps import read_dump
 from tracehouse.queries.timeline.slices import TimedRuns, timed_runs

@@ -11,7 +11,8 @@ from tests.tools.benchmarks.record import Figures
 from tests.tools.fuzz.worst_cases import distinct_events
 from tests.tools.simulation.dump_template import repeat_runs
 from tracehouse import decode_dumps
-from tracehouse.ingest.sources.paths import find_sources, read_source
+from tracehouse.ingest.sources.listing import find_sources
+from tracehouse.ingest.sources.reading import read_source
 
 DATA = Path(__file__).parents[2] / "data"
 SMALL = DATA / "corpus/real/cnn_portable_n20.etdp"

@@ -23,7 +23,8 @@ from tests.tools.benchmarks.record import FOLDER, Figures, Record, ratio, render
 from tests.tools.benchmarks.report import publish
 from tests.tools.simulation.dump_template import repeat_runs
 from tracehouse import decode_dumps
-from tracehouse.ingest.sources.paths import Source, read_source
+from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.sources.reading import read_source
 from tracehouse.queries.event_blocks.build import read_event_blocks
 
 RECORD = FOLDER / "record-inspector.json"

@@ -14,7 +14,8 @@ from tests.tools.benchmarks.decode import SMALL
 from tests.tools.benchmarks.record import Figures
 from tests.tools.simulation.dump_template import stream_repeated_runs
 from tracehouse import stream_dump
-from tracehouse.ingest.sources.paths import Source, read_source
+from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.sources.reading import read_source
 
 REPEATS = 32_850  # 1.0 GB
 

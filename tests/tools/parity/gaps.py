@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from rich.table import Table
 
 from tests.support.corpus import CORPUS
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 from tracehouse.queries.numeric_gap.gap import numeric_gap
 from tracehouse.queries.numeric_gap.logged_operators import LoggedRun, read_logged_operators
 

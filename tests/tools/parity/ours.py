@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.tools.parity.goldens import Json, Variant, parse_metadata
 from tests.tools.parity.objects import object_faults
 from tracehouse import Inspector
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 from tracehouse.queries.event_blocks.build import read_event_blocks
 from tracehouse.queries.event_blocks.json_form import event_blocks_json
 from tracehouse.queries.event_blocks.time_scales import TimeScale

@@ -20,7 +20,7 @@ from tracehouse.ingest.etdump.schema import read_headers, read_runs
 from tracehouse.ingest.etdump.scope import Scope
 from tracehouse.ingest.signatures import event_kind
 from tracehouse.ingest.tracer.dump_builder import DumpBuilder
-from tracehouse.ingest.tracer.places import InstructionPlace
+from tracehouse.ingest.tracer.event_tracer import InstructionPlace
 
 LOAD_BLOCK, EXECUTE_BLOCK = "Default", "Execute"
 WARM_UP = 5  # iterations that do not count for an operator's typical time

@@ -11,7 +11,8 @@ from tests.support.corpus import dump_names, read_dump
 from tests.support.stores import ingest, write
 from tracehouse.ingest.found_dumps import FoundDumps
 from tracehouse.ingest.sources import private_bytes
-from tracehouse.ingest.sources.paths import Source, find_sources
+from tracehouse.ingest.sources.listing import find_sources
+from tracehouse.ingest.sources.places import Source
 from tracehouse.warehouse.load import batches
 from tracehouse.warehouse.load.batches import plan_batches, size_of
 

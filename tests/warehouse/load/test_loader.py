@@ -19,7 +19,7 @@ from tracehouse import DecodedBatch
 from tracehouse.ingest.dump import Refusal
 from tracehouse.ingest.found_dumps import file_at
 from tracehouse.ingest.manifest.resolver import Manifest
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.archive.segment_writer import SegmentWriter
 from tracehouse.warehouse.engine.connection import open_cursor

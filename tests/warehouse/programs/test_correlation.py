@@ -7,7 +7,7 @@ from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import EDGE, MODELS, build_etrecord, build_program, node
 from tests.support.event_blocks import integer, logged, run
 from tracehouse.ingest.etrecord.record import read_etrecord
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 from tracehouse.queries.event_blocks.build import (
     build_event_blocks,
     decode_tables,

@@ -14,7 +14,7 @@ from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from tracehouse import Warehouse
 from tracehouse.ingest.errors import SourceError
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.programs.exported_programs import read_exported_program
 

@@ -18,7 +18,7 @@ from tracehouse.ingest.errors import EtRecordError
 from tracehouse.ingest.etrecord.record import read_etrecord
 from tracehouse.ingest.etrecord.tables import build_etrecord_tables, etrecord_id
 from tracehouse.ingest.found_dumps import file_at
-from tracehouse.ingest.sources.paths import Source
+from tracehouse.ingest.sources.places import Source
 from tracehouse.warehouse.load import batches
 from tracehouse.warehouse.programs.reader import ProgramReader
 
