@@ -67,7 +67,7 @@ def parse_share_option(text: str, option: str) -> float:
     Raises:
         BadParameter: The text is not such a share.
     """
-    from tracehouse.warehouse.catalogue.shares import ShareError, parse_share
+    from tracehouse.warehouse.catalogue.parameters import ShareError, parse_share
 
     try:
         share = parse_share(text)

@@ -45,12 +45,12 @@ FOREIGN = {
     "queries.event_blocks.module_totals": ["^({})+"],
     "queries.explain.stored_programs": ["_TYPED", "_NAME", "_LINE"],
     "queries.explain.wording": ["_ITEMS"],
-    "queries.numeric_gap.stored_records": ["_SIZES", "_TYPE", "_NO_VALUE", "_NAME"],
+    "queries.numeric_gap.stored_dumps": ["_SIZES", "_TYPE", "_NO_VALUE", "_NAME"],
     "queries.printable": ["_NOT_IN_XML"],
     "queries.report.amounts": ["_WRITTEN"],
     "queries.report.figures": ["_PREFIX", "_DTYPES", "_OVERLOAD", "_NUMBER", "_COMMIT"],
     "queries.report.markdown": ["_PLAIN", "_MARKS", "_LIVE_MARKS"],
-    "warehouse.alignment.operator_names": [
+    "warehouse.alignment.programs": [
         *("_NUMBER", "_DTYPES", "_PREFIX", "_OTHER_THAN_WORDS", "_TILE"),
     ],
     "warehouse.archive.retrieval": ["[0-9a-fA-F]{{},64}"],
@@ -63,7 +63,7 @@ FOREIGN = {
     "warehouse.lake.layout": ["_PLAIN", "_PART"],
     "warehouse.load.delegate_metadata": ["_MICROKERNEL"],
     "warehouse.load.isolate": ["_OF_THE_FILE"],
-    "warehouse.programs.delegate_ids": ["_WORD", "_LETTER", "_NODE"],
+    "warehouse.programs.method_origins": ["_WORD", "_LETTER", "_NODE"],
     "warehouse.programs.operator_names": ["_WORD"],
 }
 # Those that see texts of this installation or of its operator alone.
@@ -77,11 +77,11 @@ OWN = {
     "ingest.tracer.event_tracer": ["{}", "{}"],
     "ingest.watching.buckets": ["_SECRETS"],
     "warehouse.archive.segments": ["_NAME"],
-    "warehouse.catalogue.ctes": [
+    "warehouse.catalogue.dialect": [
         *("_STRING_OR_COMMENT", "_STRING_OR_PARENTHESIS", "_FIRST", "_NAME"),
+        *("_MARKS", "_TOKENS"),
         r"\b(?:FROM|JOIN)\s+{}\b",
     ],
-    "warehouse.catalogue.dialect": ["_MARKS", "_TOKENS"],
     "warehouse.catalogue.header": [
         *("_TITLE", "_FILTERS", "_PARTS", "_PORTIONS", "_FOLLOWING", "params:|columns:", "_NAMES"),
         *("_ENTRY", "_RANGE", "_RELATION", r"\w+", r"\w+"),
@@ -93,8 +93,7 @@ OWN = {
     "warehouse.inbox.log": ["_NAME"],
     "warehouse.lake.addresses": ["_NOTHING", "_MISTYPED"],
     "warehouse.opening.snapshots": ["_NAME"],
-    "warehouse.spark.answers": [r"\$(\w+)"],
-    "warehouse.spark.views": ["_WORD"],
+    "warehouse.spark.answers": [r"\$(\w+)", "_WORD"],
 }
 
 

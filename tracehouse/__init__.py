@@ -56,10 +56,9 @@ if TYPE_CHECKING:
         parse_vgf_neural_statistics_delegate_metadata,
         parse_vgf_neural_statistics_metadata,
     )
-    from tracehouse.queries.profiler_blob.blocks import build_profiler_blocks
+    from tracehouse.queries.profiler_blob.blocks import ProfilerTimeScale, build_profiler_blocks
     from tracehouse.queries.profiler_blob.drop_in import deserialize_profile_results
     from tracehouse.queries.profiler_blob.tables import titled_tables
-    from tracehouse.queries.profiler_blob.time_scales import ProfilerTimeScale
     from tracehouse.questions import Questions
     from tracehouse.warehouse.errors import QueryError, WarehouseError
     from tracehouse.warehouse.inbox.inbox import Inbox
@@ -177,10 +176,9 @@ _HOMES = {
         "parse_vgf_neural_statistics_delegate_metadata",
         "parse_vgf_neural_statistics_metadata",
     ),
-    "queries.profiler_blob.blocks": ("build_profiler_blocks",),
+    "queries.profiler_blob.blocks": ("ProfilerTimeScale", "build_profiler_blocks"),
     "queries.profiler_blob.drop_in": ("deserialize_profile_results",),
     "queries.profiler_blob.tables": ("titled_tables",),
-    "queries.profiler_blob.time_scales": ("ProfilerTimeScale",),
     "questions": ("Questions",),
     "warehouse.errors": ("QueryError", "WarehouseError"),
     "warehouse.inbox.inbox": ("Inbox",),

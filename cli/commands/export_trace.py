@@ -20,8 +20,7 @@ from tracehouse.cli.stores import open_to_read
 
 if TYPE_CHECKING:
     from tracehouse.ingest.sources.places import Source
-    from tracehouse.queries.timeline.clocks import Clocks
-    from tracehouse.queries.timeline.dumps import TimedDump
+    from tracehouse.queries.timeline.dumps import Clocks, TimedDump
     from tracehouse.queries.timeline.slices import TimedRuns
 
 
@@ -89,7 +88,7 @@ def trace(
         BadParameter: The trace would go to a terminal.
     """
     from tracehouse.queries.event_blocks.time_scales import check_backends
-    from tracehouse.queries.timeline.clocks import parse_clocks
+    from tracehouse.queries.timeline.dumps import parse_clocks
     from tracehouse.queries.timeline.slices import timed_runs
 
     if output_file is None and sys.stdout.isatty():
@@ -156,15 +155,15 @@ def _format_for(file: Path | None) -> TraceFormat:
 
 def _rendered(shown: Sequence[TimedRuns], form: TraceFormat) -> Iterable[str]:
     """The trace in this format, in pieces."""
-    from tracehouse.queries.timeline import node_data, page, perfetto, stacks
+    from tracehouse.queries.timeline import node_data, page, perfetto
 
     match form:
         case TraceFormat.PERFETTO:
             return perfetto.perfetto_lines(shown)
         case TraceFormat.FOLDED:
-            return stacks.folded_lines(shown)
+            return page.folded_lines(shown)
         case TraceFormat.SPEEDSCOPE:
-            return [stacks.speedscope_document(shown)]
+            return [page.speedscope_document(shown)]
         case TraceFormat.HTML:
             return [page.page_text(shown)]
         case TraceFormat.MODEL_EXPLORER:

@@ -95,9 +95,12 @@ def inspect(
     from tracehouse.ingest.profiler_blob.blocks import is_profiler_blob
     from tracehouse.ingest.sources.reading import read_dump_bytes, read_source
     from tracehouse.queries.event_blocks.build import build_event_blocks, decode_tables
-    from tracehouse.queries.event_blocks.coarse_clock import coarse_clock_note
     from tracehouse.queries.event_blocks.reference_outputs import with_reference_outputs
-    from tracehouse.queries.event_blocks.time_scales import parse_delegate_clocks, target_per_source
+    from tracehouse.queries.event_blocks.time_scales import (
+        coarse_clock_note,
+        parse_delegate_clocks,
+        target_per_source,
+    )
 
     with as_usage_errors():
         target_per_source(source_time_scale, target_time_scale)
@@ -158,10 +161,12 @@ def _write_profile(data: bytes | memoryview, scale: str, name: str, options: Out
     Raises:
         BadParameter: The parser has no such unit.
     """
-    from tracehouse.queries.profiler_blob.blocks import build_profiler_blocks
-    from tracehouse.queries.profiler_blob.json_form import profiler_blob_json
-    from tracehouse.queries.profiler_blob.tables import sample_table, titled_tables
-    from tracehouse.queries.profiler_blob.time_scales import ProfilerTimeScale
+    from tracehouse.queries.profiler_blob.blocks import ProfilerTimeScale, build_profiler_blocks
+    from tracehouse.queries.profiler_blob.tables import (
+        profiler_blob_json,
+        sample_table,
+        titled_tables,
+    )
 
     try:
         time_scale = ProfilerTimeScale(scale)

@@ -88,7 +88,7 @@ def _judge(store: SparkLake, name: str, params: Mapping[str, object]) -> pa.Tabl
     from tracehouse.queries.answers import answer_by_settings
     from tracehouse.queries.report.settings import read_settings
     from tracehouse.warehouse.regressions.computed import Judges
-    from tracehouse.warehouse.spark.verdicts import judge_on_spark
+    from tracehouse.warehouse.spark.answers import judge_on_spark
 
     judges = Judges(night=partial(judge_on_spark, store))
     return answer_by_settings(store, name, params, read_settings(), judges=judges)
@@ -111,7 +111,7 @@ def report(
     from tracehouse.queries.report.forms import render
     from tracehouse.queries.report.nightly import nightly_report
     from tracehouse.queries.report.settings import read_settings
-    from tracehouse.warehouse.spark.verdicts import judge_on_spark
+    from tracehouse.warehouse.spark.answers import judge_on_spark
 
     settings = read_settings(config).of_branch(branch)
     with _opened(lake, master) as store:

@@ -17,7 +17,7 @@ def write_etrecord(record: EtRecord, options: OutputOptions, *, has_maps: bool) 
     if options.format is Format.TABLE:
         _write_text(record, has_maps=has_maps)
     elif options.format is Format.JSON:
-        from tracehouse.queries.etrecord.json_form import etrecord_json
+        from tracehouse.queries.etrecord.tables import etrecord_json
 
         write_document(etrecord_json(record))
     else:

@@ -9,8 +9,8 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracehouse.warehouse.children.limits import disable_core_dumps, lower_priority, tie_to_owner
 from tracehouse.warehouse.children.messages import GONE, send
+from tracehouse.warehouse.children.process import disable_core_dumps, lower_priority, tie_to_owner
 from tracehouse.warehouse.errors import ArchiveError, WarehouseError
 from tracehouse.warehouse.load.children import ChildDecoder, DecodingChildren
 from tracehouse.warehouse.opening.read import open_to_read

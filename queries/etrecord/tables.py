@@ -1,11 +1,13 @@
-"""The debug handles and delegates of an ETRecord as tables. Pure."""
+"""An ETRecord as tables and as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import pyarrow as pa
 
+from tracehouse.ingest.etrecord.graphs import Graph, code_lines
 from tracehouse.ingest.etrecord.record import EtRecord
 
 
@@ -50,3 +52,30 @@ def _table(rows: Sequence[tuple[object, ...]], **types: type[str | int]) -> pa.T
     columns = zip(*rows, strict=True) if rows else [()] * len(types)
     arrays = [pa.array(c, kinds[type_]) for c, type_ in zip(columns, types.values(), strict=True)]
     return pa.table(arrays, names=list(types))
+
+
+def etrecord_json(record: EtRecord) -> dict[str, object]:
+    """The ETRecord as plain values for a JSON writer; docs/json.md lists their names.
+
+    Maps and graphs are in the ETRecord's order. Each node also has its line of `code`.
+    """
+    delegates = {
+        method: {instruction: asdict(delegate) for instruction, delegate in instructions.items()}
+        for method, instructions in record.delegates.items()
+    }
+    return {
+        "source": record.source,
+        "sha256": record.sha256,
+        "debug_handles": record.debug_handles,
+        "delegates": delegates,
+        "num_outputs": record.num_outputs,
+        "graphs": [_graph_json(graph) for graph in record.graphs],
+    }
+
+
+def _graph_json(graph: Graph) -> dict[str, object]:
+    nodes = [
+        asdict(node) | {"code": code}
+        for node, code in zip(graph.nodes, code_lines(graph), strict=True)
+    ]
+    return {"name": graph.name, "method": graph.method, "scope": graph.scope, "nodes": nodes}

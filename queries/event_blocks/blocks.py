@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracehouse.queries.event_blocks.logged_values import LoggedValue
-from tracehouse.queries.event_blocks.samples import Samples
+from tracehouse.queries.event_blocks.samples import Samples, ValuesByRun
 from tracehouse.queries.event_blocks.time_scales import TimeScale
-from tracehouse.queries.event_blocks.values_by_run import ValuesByRun
 from tracehouse.warehouse.programs.correlation import Handles, Hierarchy
 
 if TYPE_CHECKING:

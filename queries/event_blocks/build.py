@@ -20,12 +20,20 @@ from tracehouse.ingest.sources.reading import read_dump_bytes, read_source
 from tracehouse.ingest.tables.user_kinds import rule_of_row, with_user_kinds
 from tracehouse.queries.event_blocks.blocks import BlockData, EventData
 from tracehouse.queries.event_blocks.logged_values import LoggedValues
-from tracehouse.queries.event_blocks.places import EventPlaces, delegate_id
-from tracehouse.queries.event_blocks.profile_samples import Group, ProfileSamples
-from tracehouse.queries.event_blocks.samples import Samples
-from tracehouse.queries.event_blocks.scales import DelegateTimes, Scale, Scales
-from tracehouse.queries.event_blocks.time_scales import TimeScale, check_backends
-from tracehouse.queries.event_blocks.values_by_run import BlockValues, ValuesByRun
+from tracehouse.queries.event_blocks.profile_samples import (
+    EventPlaces,
+    Group,
+    ProfileSamples,
+    delegate_id,
+)
+from tracehouse.queries.event_blocks.samples import BlockValues, Samples, ValuesByRun
+from tracehouse.queries.event_blocks.time_scales import (
+    DelegateTimes,
+    Scale,
+    Scales,
+    TimeScale,
+    check_backends,
+)
 from tracehouse.warehouse.programs.correlation import BlockOrigin, Correlation, Origin
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from tracehouse.queries.report.figures import (
     place_text,
 )
 from tracehouse.warehouse.queryable import Queryable
-from tracehouse.warehouse.statistics.rounding import reaches
+from tracehouse.warehouse.statistics.arrays import reaches
 
 _NOTABLE = 0.03  # change of a counter, as a share
 

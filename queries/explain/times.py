@@ -1,7 +1,7 @@
 """The time of a method in both builds as a tree: modules, delegate calls, operators. Pure.
 
 The leaves are the parts of the method's change, with the numbers that its alert has. As in a flame
-graph of one run (`queries.timeline.stacks`), an operator is below the modules that contain all of
+graph of one run (`queries.timeline.page`), an operator is below the modules that contain all of
 its nodes, or, without modules, below the delegate call around it.
 """
 

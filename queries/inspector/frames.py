@@ -6,9 +6,24 @@ import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from importlib import import_module
 from typing import IO, Any
 
-from tracehouse.queries.inspector.optional_modules import optional_module
+from tracehouse.warehouse.errors import QueryError
+
+
+def optional_module(name: str, purpose: str) -> Any:
+    """The module; `purpose` is what needs it, for the error message.
+
+    Raises:
+        QueryError: The module is not installed.
+    """
+    package = name.partition(".")[0]
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise QueryError(f"{purpose} needs {package}: pip install {package}") from error
+
 
 Columns = Mapping[str, Sequence[Any]]
 

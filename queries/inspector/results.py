@@ -12,7 +12,7 @@ import pyarrow as pa
 from tracehouse.queries.errors import WrongTypeError, WrongValueError
 from tracehouse.queries.event_blocks.logged_values import as_array
 from tracehouse.queries.inspector.blocks import EventBlock
-from tracehouse.queries.inspector.optional_modules import optional_module
+from tracehouse.queries.inspector.frames import optional_module
 from tracehouse.queries.numeric_gap import output_gap
 from tracehouse.queries.numeric_gap.comparators import Comparator, cosine_similarity, mse, snr
 

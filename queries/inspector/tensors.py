@@ -9,7 +9,7 @@ import numpy as np
 
 from tracehouse.ingest.debug_buffer import TensorValue
 from tracehouse.queries.errors import WrongValueError
-from tracehouse.queries.inspector.optional_modules import optional_module
+from tracehouse.queries.inspector.frames import optional_module
 
 TensorForm = Callable[[TensorValue], Any]  # returns None for a missing tensor
 

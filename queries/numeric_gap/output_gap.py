@@ -12,13 +12,15 @@ from tracehouse.ingest.debug_buffer import TensorValue
 from tracehouse.queries.event_blocks.logged_values import LoggedValue, logged_value
 from tracehouse.queries.numeric_gap.comparators import (
     Comparator,
+    column,
     compare,
+    comparison_columns,
     count_nan,
     find_comparators,
+    metric_table,
     not_compared,
 )
 from tracehouse.queries.numeric_gap.logged_operators import flat_tensors
-from tracehouse.queries.numeric_gap.metric_table import column, comparison_columns, metric_table
 
 _LEADING = [
     column("block_index", pa.int32(), "Position of the event block, from 0.", nullable=False),

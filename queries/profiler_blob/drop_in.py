@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tracehouse.queries.profiler_blob.blocks import build_profiler_blocks
-from tracehouse.queries.profiler_blob.time_scales import ProfilerTimeScale, Time
+from tracehouse.queries.profiler_blob.blocks import ProfilerTimeScale, Time, build_profiler_blocks
 
 TimeScale = ProfilerTimeScale
 

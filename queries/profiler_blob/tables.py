@@ -1,14 +1,21 @@
-"""Blocks of a profiler blob -> tables. Pure."""
+"""Tables and JSON of profiler blobs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
 
 import pyarrow as pa
 
 from tracehouse.ingest.schemas.dumps import UINT64
-from tracehouse.queries.profiler_blob.blocks import FrameworkTax, ProfilerBlock, ProfilerEvent
-from tracehouse.queries.profiler_blob.time_scales import ProfilerTimeScale, Time
+from tracehouse.queries.profiler_blob.blocks import (
+    FrameworkTax,
+    ProfilerBlock,
+    ProfilerEvent,
+    ProfilerTimeScale,
+    Time,
+)
 
 
 def sample_table(blocks: Sequence[ProfilerBlock], time_scale: ProfilerTimeScale) -> pa.Table:
@@ -89,3 +96,17 @@ def _times(times: list[Time]) -> pa.Array:
     """Exact decimals of ticks, doubles of ms."""
     is_exact = all(isinstance(time, int) for time in times)
     return pa.array(times, UINT64 if is_exact else pa.float64())
+
+
+def profiler_blob_json(blocks: Sequence[ProfilerBlock]) -> dict[str, dict[str, Any]]:
+    """The blocks as plain values for a JSON writer, each part by name of the block.
+
+    A block without an execution, or without kernels and delegates, has no framework tax.
+    """
+    return {
+        "profile": {block.name: [asdict(event) for event in block.events] for block in blocks},
+        "memory": {block.name: [total._asdict() for total in block.memory] for block in blocks},
+        "framework_tax": {
+            block.name: block.framework_tax._asdict() for block in blocks if block.framework_tax
+        },
+    }

@@ -19,7 +19,7 @@ from tracehouse.queries.report.members import describe_members, list_methods, me
 from tracehouse.queries.report.night import HeadNight
 from tracehouse.queries.report.settings import Settings
 from tracehouse.queries.report.verdicts import State
-from tracehouse.warehouse.alignment.operator_names import plain_name
+from tracehouse.warehouse.alignment.programs import plain_name
 from tracehouse.warehouse.regressions.groups import ChangeGroup, number_builds
 from tracehouse.warehouse.regressions.level_changes import LevelChange
 from tracehouse.warehouse.regressions.parts import find_edits

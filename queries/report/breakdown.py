@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from tracehouse.queries.report.parts import ModelPart, Part
-from tracehouse.warehouse.alignment.guesses import Guess
+from tracehouse.warehouse.alignment.alignment import Guess
 from tracehouse.warehouse.alignment.programs import CALL, DELEGATED, KERNEL
 
 Kind = Literal[

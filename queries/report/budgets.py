@@ -14,7 +14,7 @@ from tracehouse.queries.report.night import HeadNight
 from tracehouse.queries.report.parts import Budget
 from tracehouse.queries.report.settings import BudgetLimit
 from tracehouse.warehouse.regressions.exact_changes import MEMORY, ExactHistory
-from tracehouse.warehouse.statistics.rounding import reaches
+from tracehouse.warehouse.statistics.arrays import reaches
 
 _MOST_LISTED = 5
 

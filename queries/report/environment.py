@@ -18,7 +18,7 @@ from tracehouse.queries.report.content import EnvironmentChange
 from tracehouse.queries.report.parts import Row
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.queryable import Queryable
-from tracehouse.warehouse.statistics.rounding import reaches
+from tracehouse.warehouse.statistics.arrays import reaches
 
 _ATTRIBUTES = ("os", "os_version", "firmware", "governor", "threads")
 _TEMPERATURE = "temperature"

@@ -10,8 +10,8 @@ from pathlib import Path
 from tracehouse.queries.report.nightly import nightly_report
 from tracehouse.queries.report.settings import read_settings
 from tracehouse.queries.report.stored_nights import NightKey, pack_night
-from tracehouse.warehouse.children.limits import disable_core_dumps, lower_priority, tie_to_owner
 from tracehouse.warehouse.children.messages import GONE, send
+from tracehouse.warehouse.children.process import disable_core_dumps, lower_priority, tie_to_owner
 from tracehouse.warehouse.errors import QueryError, WarehouseError
 from tracehouse.warehouse.store import Warehouse
 

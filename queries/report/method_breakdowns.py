@@ -15,9 +15,8 @@ from tracehouse.queries.report.breakdown import (
     break_down,
     order_breakdowns,
 )
-from tracehouse.warehouse.alignment.guesses import Aligned, Guess, find_guesses
-from tracehouse.warehouse.alignment.operator_names import plain_name
-from tracehouse.warehouse.alignment.programs import CALL, DELEGATED
+from tracehouse.warehouse.alignment.alignment import Aligned, Guess, find_guesses
+from tracehouse.warehouse.alignment.programs import CALL, DELEGATED, plain_name
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.queryable import Queryable
 

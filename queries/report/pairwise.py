@@ -48,7 +48,7 @@ from tracehouse.queries.report.tally import tally_operators
 from tracehouse.queries.report.verdicts import State
 from tracehouse.warehouse.regressions.two_builds import compare_builds
 from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
-from tracehouse.warehouse.statistics.rounding import log_change
+from tracehouse.warehouse.statistics.arrays import log_change
 from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
 from tracehouse.warehouse.store import Warehouse
 

@@ -25,8 +25,7 @@ from tracehouse.ingest.schemas.attributes import compose
 from tracehouse.ingest.settings_file import FILE_NAME, read_tables
 from tracehouse.queries.report.amounts import Amount, parse_amount
 from tracehouse.warehouse.catalogue.header import Header
-from tracehouse.warehouse.catalogue.places import check_place_name, place_of
-from tracehouse.warehouse.catalogue.shares import parse_share
+from tracehouse.warehouse.catalogue.parameters import check_place_name, parse_share, place_of
 from tracehouse.warehouse.errors import QueryError, suggest
 
 _OF_OTHERS = ("serve", "producers")  # tables that `tracehouse serve` and ingest read

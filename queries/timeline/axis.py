@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tracehouse.ingest.producers import NS_PER_UNIT
-from tracehouse.queries.timeline.clocks import Clocks
+from tracehouse.queries.timeline.dumps import Clocks
 from tracehouse.queries.timeline.events import TimedEvent
 from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask

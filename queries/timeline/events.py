@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tracehouse.queries.event_blocks.logged_values import LoggedValues
-from tracehouse.queries.event_blocks.places import EventPlaces, delegate_id
-from tracehouse.queries.event_blocks.profile_samples import ProfileSamples
+from tracehouse.queries.event_blocks.profile_samples import EventPlaces, ProfileSamples, delegate_id
 from tracehouse.queries.timeline.dumps import TimedDump
 from tracehouse.warehouse.programs.correlation import Handles, Hierarchy, Origin
 

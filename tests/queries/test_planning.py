@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tracehouse.queries.planning import MOST_DUMPS, PLAN, advise, plan_dumps
-from tracehouse.warehouse.statistics.mann_whitney import exact_null_table
+from tracehouse.warehouse.statistics.two_samples import exact_null_table
 
 SCHEMA = pa.schema(
     [

@@ -13,8 +13,7 @@ from tracehouse import Warehouse
 from tracehouse.queries.report.forms import render
 from tracehouse.queries.report.nightly import nightly_report
 from tracehouse.queries.report.settings import Settings
-from tracehouse.warehouse.spark.answers import SparkLake
-from tracehouse.warehouse.spark.verdicts import judge_on_spark
+from tracehouse.warehouse.spark.answers import SparkLake, judge_on_spark
 
 pytestmark = pytest.mark.slow  # a report asks Spark some hundred questions
 

@@ -10,8 +10,7 @@ from typing import Any
 from tests.support.etdump_builder import build_etdump
 from tests.support.event_blocks import timed
 from tracehouse.queries.event_blocks.build import decode_tables
-from tracehouse.queries.timeline.clocks import Clocks
-from tracehouse.queries.timeline.dumps import TimedDump
+from tracehouse.queries.timeline.dumps import Clocks, TimedDump
 
 Spec = dict[str, Any]
 PLAIN = Clocks()

@@ -10,9 +10,13 @@ import duckdb
 from tracehouse.warehouse.catalogue.header import Names
 from tracehouse.warehouse.catalogue.name_filters import resolve_names
 from tracehouse.warehouse.catalogue.parameters import bind_parameters
-from tracehouse.warehouse.catalogue.portions import Portion, portion_column, split_question
 from tracehouse.warehouse.catalogue.queries import Query, list_queries
-from tracehouse.warehouse.catalogue.questions import Question
+from tracehouse.warehouse.catalogue.time_limits import (
+    Portion,
+    Question,
+    portion_column,
+    split_question,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa

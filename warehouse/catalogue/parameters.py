@@ -6,11 +6,74 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from tracehouse.ingest.schemas.attributes import compose
 from tracehouse.warehouse.catalogue.header import Parameter
-from tracehouse.warehouse.catalogue.places import check_place
 from tracehouse.warehouse.catalogue.queries import Query
-from tracehouse.warehouse.catalogue.shares import ShareError, parse_share
 from tracehouse.warehouse.errors import ParameterError, suggest
+
+_SEPARATOR = " / "
+
+
+def place_of(device: str, model: str, backend: str) -> str:
+    """The text of a place; without a backend it means any backend.
+
+    >>> place_of("pixel8", "mv2", ""), place_of("pixel8", "mv2", "xnnpack")
+    ('pixel8 / mv2', 'pixel8 / mv2 / xnnpack')
+    """
+    return _SEPARATOR.join(filter(None, (device, model, backend)))
+
+
+def check_place(place: str) -> str:
+    """The text of a place, in the spelling of the store.
+
+    Raises:
+        ValueError: The text is not a place.
+    """
+    parts = place.split(_SEPARATOR)
+    if len(parts) not in (2, 3) or not all(parts):
+        raise ValueError
+    return compose(place)
+
+
+def check_place_name(name: str) -> str:
+    """A name of a device, model or backend that can be part of a place, as the store spells it.
+
+    Raises:
+        ValueError: The name contains the separator.
+    """
+    if _SEPARATOR in name:
+        raise ValueError(f"may not contain '{_SEPARATOR}'")
+    return compose(name)
+
+
+class ShareError(ValueError):
+    """A text is not a share, or is ambiguous."""
+
+
+def parse_share(text: str) -> float:
+    """The share in a text, which is a number or in percent.
+
+    Raises:
+        ShareError: The text is neither, or is a plain number of 1 or more, which would be 100 % or
+            more but is probably meant as percent.
+
+    >>> parse_share("0.05"), parse_share("5%"), parse_share("150 %")
+    (0.05, 0.05, 1.5)
+    """
+    number, percent, rest = text.strip().partition("%")
+    try:
+        value = float(number) / (100 if percent else 1)
+    except ValueError:
+        value = math.nan
+    if rest or not math.isfinite(value):
+        raise ShareError(f"{text!r}, wanted a share such as 5% or 0.05")
+    if not percent and abs(value) >= 1:
+        given = number.strip()
+        raise ShareError(
+            f"{text!r} would be {100 * value:,g} %: write {given}%, or {100 * value:g}% if you "
+            "mean that"
+        )
+    return value
 
 
 def bind_parameters(query: Query, params: Mapping[str, object]) -> dict[str, object]:

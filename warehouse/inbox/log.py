@@ -26,15 +26,13 @@ from tracehouse.warehouse.inbox.records import (
     LoggedFile,
     LogRecord,
     Scan,
-    read_record,
-    scan_log,
-)
-from tracehouse.warehouse.inbox.tallies import (
     Tally,
     add_cut,
     delete_log,
     open_tally,
+    read_record,
     read_tally,
+    scan_log,
     write_tally,
 )
 

@@ -16,8 +16,7 @@ from tracehouse.ingest.durable import lock, rename, sync_data, try_lock, unlock,
 from tracehouse.warehouse.engine.failpoints import failpoint
 from tracehouse.warehouse.errors import write_errors
 from tracehouse.warehouse.inbox.log import NOT_ACCEPTED, key_of, name_log, trust_log
-from tracehouse.warehouse.inbox.records import Delivery
-from tracehouse.warehouse.inbox.tallies import Tally, delete_log, open_tally, write_tally
+from tracehouse.warehouse.inbox.records import Delivery, Tally, delete_log, open_tally, write_tally
 
 MEMORY_BYTES = 512 << 10  # of a file in memory, at most
 HEAD_BYTES = 64 << 10  # room for the head of a record, before the file's bytes

@@ -23,14 +23,14 @@ from tracehouse.ingest.etrecord.tables import build_etrecord_tables, etrecord_id
 from tracehouse.ingest.manifest.sidecars import Sidecar, parse_sidecar
 from tracehouse.ingest.schemas.dumps import DELEGATE_METADATA
 from tracehouse.warehouse.children.confinement import confine
-from tracehouse.warehouse.children.limits import (
+from tracehouse.warehouse.children.messages import GONE, Reply, Tables, requests, send
+from tracehouse.warehouse.children.process import (
     count_data,
     disable_core_dumps,
     limit_data,
     lower_priority,
     tie_to_owner,
 )
-from tracehouse.warehouse.children.messages import GONE, Reply, Tables, requests, send
 from tracehouse.warehouse.errors import explain_failure
 from tracehouse.warehouse.load.content import decode_content
 from tracehouse.warehouse.load.control import control_dump

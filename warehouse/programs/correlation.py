@@ -36,10 +36,14 @@ from tracehouse.warehouse.errors import QueryError, suggest
 from tracehouse.warehouse.programs.method_origins import (
     OWN_INSTRUCTION,
     CorrelationCache,
+    Handles,
+    Hierarchy,
     MethodOrigins,
+    Origin,
+    Place,
+    as_list,
     is_majority,
 )
-from tracehouse.warehouse.programs.origins import Handles, Hierarchy, Origin, Place, as_list
 
 if TYPE_CHECKING:
     from tracehouse.ingest.etrecord.record import EtRecord

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import accumulate, groupby
 from typing import NamedTuple, Protocol, TypeVar
 
-from tracehouse.warehouse.programs.origins import Handles, Hierarchy
+from tracehouse.warehouse.programs.method_origins import Handles, Hierarchy
 
 IsInside = Callable[[Hierarchy | None], bool]
 

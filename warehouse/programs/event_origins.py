@@ -25,7 +25,7 @@ from tracehouse.warehouse.programs.correlation import (
     as_list,
 )
 from tracehouse.warehouse.programs.event_modules import modules_of_events
-from tracehouse.warehouse.programs.origins import is_in_program
+from tracehouse.warehouse.programs.method_origins import is_in_program
 
 if TYPE_CHECKING:
     from tracehouse.ingest.etrecord.record import EtRecord

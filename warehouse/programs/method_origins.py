@@ -6,25 +6,173 @@ charged with about the bytes that it takes when written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracehouse.ingest.allowance import Allowance
 from tracehouse.ingest.errors import EtRecordError
 from tracehouse.ingest.signatures import KERNEL, event_kind
-from tracehouse.warehouse.programs.delegate_ids import HANDLE_BYTES, DelegateIds
 from tracehouse.warehouse.programs.operator_names import (
     UnmatchedCounts,
     count_unmatched,
     operator_of_kernel,
     operator_of_target,
 )
-from tracehouse.warehouse.programs.origins import Handles, Origin, Place, as_list
 
 if TYPE_CHECKING:
     from tracehouse.ingest.etrecord.graphs import Graph, GraphNode
     from tracehouse.ingest.etrecord.record import EtRecord
+
+
+HANDLE_BYTES = 8
+
+_WORD = re.compile(r"\w+|\W")
+_LETTER = re.compile(r"\w")
+_NODE = re.compile(r'\{.*?"delegate_node_id": *([^,} ]+)', re.DOTALL)
+
+
+class DelegateIds:
+    """Debug handles by delegate id, of one delegate."""
+
+    def __init__(self, handles: Mapping[str, Handles]) -> None:
+        self._handles = handles
+
+    @property
+    def count(self) -> int:
+        """Number of ids."""
+        return len(self._handles)
+
+    def find(self, id_: int | str, allowance: Allowance) -> Handles | None:
+        """The handles of an id: its own, or otherwise those of all known ids that are words in it.
+
+        An id that is JSON with a node, like Vulkan's ids, has the node's handles. The work is
+        charged; more than the allowance raises AllowanceError.
+        """
+        text = str(id_)
+        node = _NODE.match(text)
+        if node:
+            return self._handles.get(node[1])
+        if not self._handles or text in self._handles or isinstance(id_, int):
+            return self._handles.get(text)
+        words = self._words.find(text, allowance)
+        if len(words) == 1:
+            return self._handles[words[0]]
+        lists = [as_list(self._handles[word]) for word in words]
+        allowance.take(HANDLE_BYTES * sum(map(len, lists)))
+        return [handle for handles in lists for handle in handles] or None
+
+    @cached_property
+    def _words(self) -> WordIndex:
+        return WordIndex(self._handles)
+
+
+class WordIndex:
+    """Keys to find in texts as whole words.
+
+    >>> WordIndex(["relu1", "relu12", "fused", "use"]).find("relu12 (fused)", Allowance(999, ""))
+    ['relu12', 'fused']
+    """
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self._keys = {key for key in keys if key}
+        lengths: dict[str, set[int]] = {}
+        for key in self._keys:
+            lengths.setdefault(_first_word(key), set()).add(len(key))
+        self._lengths = {word: sorted(some, reverse=True) for word, some in lengths.items()}
+
+    def find(self, text: str, allowance: Allowance) -> list[str]:
+        """The keys that are whole words in a text, each once; the longest at each place.
+
+        Compared letters are charged; more than the allowance raises AllowanceError.
+        """
+        found: dict[str, None] = {}
+        end = 0
+        for word in _WORD.finditer(text):
+            start, lengths = word.start(), self._lengths.get(word[0])
+            if start < end or not lengths or self._is_inside(text, start):
+                continue
+            allowance.take(sum(lengths))
+            key = next(filter(None, (self._match(text, start, n) for n in lengths)), None)
+            if key:
+                found[key] = None
+                end = start + len(key)
+        return list(found)
+
+    def _match(self, text: str, start: int, length: int) -> str | None:
+        end = start + length
+        key = text[start:end]
+        is_whole = len(key) == length and key in self._keys and not _LETTER.match(text, end)
+        return key if is_whole else None
+
+    def _is_inside(self, text: str, start: int) -> bool:
+        """Whether a letter precedes the match, which then is not a whole word."""
+        return start > 0 and _LETTER.match(text, start - 1) is not None
+
+
+def _first_word(key: str) -> str:
+    match = _WORD.match(key)
+    return match[0] if match else ""
+
+
+_OUTSIDE_KINDS = ("method", "load")  # these have instruction 0, although outside the program
+
+Handles = int | list[int]
+Hierarchy = dict[str, list[str]]
+
+
+class Place(NamedTuple):
+    """The place of an event according to the dump.
+
+    Attributes:
+        name: Name of the profile event; "" without one.
+        kind: The kind.
+        instruction_id: Instruction; None outside the program's instructions.
+        delegate_id: Delegate id; None outside delegates.
+    """
+
+    name: str
+    kind: str
+    instruction_id: int | None
+    delegate_id: int | str | None
+
+
+class Origin(NamedTuple):
+    """The origin of one event according to an ETRecord, under the Inspector's names.
+
+    Attributes:
+        debug_handles: Handle or handles, as in the ETRecord; None if the event has none.
+        op_types: Operator of each node with one of these handles; each node counts once.
+        stack_traces: Stack trace by node; None where the node has none.
+        module_hierarchy: By node, path and class of each module that contains it, from the
+            outermost.
+        delegate_backend_name: Backend; None outside delegates.
+        num_outputs: Outputs of the instruction.
+    """
+
+    debug_handles: Handles | None = None
+    op_types: Sequence[str] = ()
+    stack_traces: Mapping[str, str | None] = {}
+    module_hierarchy: Mapping[str, Hierarchy | None] = {}
+    delegate_backend_name: str | None = None
+    num_outputs: int = 1
+
+
+def is_in_program(kind: str, instruction_id: int | None, *, is_on_chain: bool) -> bool:
+    """Whether an event belongs to the program.
+
+    The runtime logs events outside the program with instruction 0, too, but without a chain.
+    """
+    return kind not in _OUTSIDE_KINDS and (instruction_id != 0 or is_on_chain)
+
+
+def as_list(handles: Handles | None) -> list[int]:
+    """Several handles, one, or none as a list."""
+    if handles is None:
+        return []
+    return [handles] if isinstance(handles, int) else handles
+
 
 OWN_INSTRUCTION = (KERNEL, "delegate_call", "delegate_op")  # kinds with their own handle
 

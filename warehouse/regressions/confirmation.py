@@ -15,9 +15,8 @@ from tracehouse.warehouse.regressions.history import SeriesHistory
 from tracehouse.warehouse.regressions.level_changes import LevelChange, compare_builds
 from tracehouse.warehouse.regressions.nightly import HALF, Rules
 from tracehouse.warehouse.regressions.states import StateCells, find_state_error
-from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
+from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask, log_change
 from tracehouse.warehouse.statistics.device_states import NO_KERNEL
-from tracehouse.warehouse.statistics.rounding import log_change
 
 
 class Answer(enum.Enum):

@@ -20,9 +20,8 @@ import numpy as np
 
 from tracehouse.warehouse.regressions.baseline import Base
 from tracehouse.warehouse.regressions.history import Cells, SeriesHistory, gather_values
-from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
+from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask, log_change
 from tracehouse.warehouse.statistics.device_states import NO_KERNEL
-from tracehouse.warehouse.statistics.rounding import log_change
 from tracehouse.warehouse.statistics.runs import find_starts, places_in_runs
 from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
 from tracehouse.warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p

@@ -13,8 +13,7 @@ from tracehouse.warehouse.regressions.pair_dumps import NO_PAIR, PairDumps
 from tracehouse.warehouse.regressions.pair_series import PairSeries, PairValues, greatest
 from tracehouse.warehouse.regressions.series_values import number_rows
 from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
-from tracehouse.warehouse.statistics.paired_samples import compare_pairs
-from tracehouse.warehouse.statistics.pooled_samples import pool_samples
+from tracehouse.warehouse.statistics.paired_samples import compare_pairs, pool_samples
 from tracehouse.warehouse.statistics.runs import list_alike, places_in_runs
 from tracehouse.warehouse.statistics.sample_sizes import LEAST_PAIRS
 from tracehouse.warehouse.statistics.two_samples import compare_samples, least_p, row_median

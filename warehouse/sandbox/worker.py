@@ -22,13 +22,13 @@ import pyarrow as pa
 
 from tracehouse.warehouse.catalogue.views import load_views
 from tracehouse.warehouse.children.confinement import confine
-from tracehouse.warehouse.children.limits import (
+from tracehouse.warehouse.children.messages import GONE, Message, receive, requests, send
+from tracehouse.warehouse.children.process import (
     count_data,
     disable_core_dumps,
     limit_data,
     tie_to_owner,
 )
-from tracehouse.warehouse.children.messages import GONE, Message, receive, requests, send
 from tracehouse.warehouse.engine.aligned_operators import load_modules
 from tracehouse.warehouse.engine.connection import translated_errors
 from tracehouse.warehouse.engine.statements import streamed_answer

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import pickle
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from tracehouse.warehouse.catalogue.answers import resolve_parameters
-from tracehouse.warehouse.catalogue.ctes import count_uses, split_ctes
-from tracehouse.warehouse.catalogue.queries import Query, find_query
+from tracehouse.warehouse.catalogue.dialect import count_uses, split_ctes
+from tracehouse.warehouse.catalogue.queries import (
+    Query,
+    expand_statement,
+    find_query,
+    list_views,
+    read_view,
+)
 from tracehouse.warehouse.engine.aligned_operators import VIEW, Pair
 from tracehouse.warehouse.engine.build_order import read_build_order
 from tracehouse.warehouse.engine.functions import named_functions
@@ -18,14 +28,100 @@ from tracehouse.warehouse.engine.store_connections import find_pair
 from tracehouse.warehouse.lake.commits import LakeState, read_filled_state
 from tracehouse.warehouse.lake.connections import LakeConnections, reading_lake
 from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES
+from tracehouse.warehouse.lake.views import shared_select, unmerged_name
 from tracehouse.warehouse.regressions.computed import Judges, answer_computed
+from tracehouse.warehouse.regressions.fleet import MinChange, order_nights
+from tracehouse.warehouse.regressions.nightly import Rules
+from tracehouse.warehouse.regressions.parts import (
+    ALL_PARTS,
+    PART,
+    PartResult,
+    Selection,
+    View,
+    judge_part,
+)
+from tracehouse.warehouse.regressions.series_values import PLACE, RECORDING
+from tracehouse.warehouse.regressions.two_builds import JudgePart
 from tracehouse.warehouse.spark.tasks import spark_errors
-from tracehouse.warehouse.spark.verdicts import judge_on_spark, judge_pair_on_spark
-from tracehouse.warehouse.spark.views import make_views
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+
+_ALL_FILES: Mapping[str, Sequence[str]] = {}
+# Views that are computed once, because Spark would repeat their long plans at each use.
+_COMPUTED = {"named_run_signatures"}
+_WORD = re.compile(r"\w+")
+
+
+def make_views(
+    session: SparkSession,
+    lake: Lake,
+    state: LakeState,
+    text: str,
+    worked_out: Callable[[str], pa.Table | None],
+    files: Mapping[str, Sequence[str]] = _ALL_FILES,
+) -> None:
+    """Create the tables and views that a text can read, with the columns that it can name.
+
+    The text consists of statements, and other text with names of tables and columns. A table has
+    the rows of the given files, by default of all its files; those that `worked_out` returns have
+    their rows from there.
+    """
+    views = {name: read_view(name) for name in list_views()}
+    texts = views | {name: shared_select(name) for name in SHARED_TABLES}
+    words = set(_WORD.findall(text.lower()))
+    named = []
+    for name in [*reversed(views), *SHARED_TABLES]:  # each reads only later ones, and facts
+        if name in words:
+            named.append(name)
+            words.update(_WORD.findall(texts[name].lower()))
+    for table in filter(words.__contains__, [*FACTS, *SHARED_TABLES]):
+        columns = [
+            field for field in TABLES[table] if table in SHARED_TABLES or field.name in words
+        ]
+        paths = files.get(table, [file.path for file in state.of(table)])
+        frame = _read_files(session, lake, paths, pa.schema(columns))
+        frame.createOrReplaceTempView(unmerged_name(table))
+    if "build_order" in words and (order := worked_out("build_order")):
+        session.createDataFrame(order).createOrReplaceTempView("build_order")
+    for name in reversed(named):
+        if rows := worked_out(name):
+            session.createDataFrame(rows).createOrReplaceTempView(name)
+        elif name in _COMPUTED:
+            frame = session.sql(texts[name])
+            # With columns of its own, as all readers of a view share the ids of its columns.
+            frame.localCheckpoint().toDF(*frame.columns).createOrReplaceTempView(name)
+        else:
+            session.sql(f"CREATE OR REPLACE TEMP VIEW {name} AS {texts[name]}")
+
+
+def _read_files(
+    session: SparkSession, lake: Lake, paths: Sequence[str], schema: pa.Schema
+) -> DataFrame:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    columns = from_arrow_schema(schema)
+    if not paths:
+        return session.createDataFrame([], columns)
+    if lake.is_local:
+        return session.read.schema(columns).parquet(*map(lake.absolute, paths))
+    # Spark itself cannot read object stores without a further jar.
+    uri = lake.uri
+
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        files = Lake(uri)
+        for batch in batches:
+            for path in batch.column("path").to_pylist():
+                with files.files.open_input_file(files.absolute(path)) as source:
+                    rows = pq.ParquetFile(source).iter_batches(columns=schema.names)
+                    yield from (each.cast(schema) for each in rows)
+
+    # One partition per file from the start: after a shuffle, Spark would estimate the rows as small
+    # as the paths, and broadcast them.
+    rows = session.sparkContext.parallelize([(path,) for path in paths], len(paths))
+    return session.createDataFrame(rows, "path string").mapInArrow(read, columns)
 
 
 class SparkLake:
@@ -148,3 +244,59 @@ def run_select(session: SparkSession, sql: str, values: Mapping[str, object]) ->
         else:
             before.createOrReplaceTempView(name)
     return result
+
+
+@spark_errors()
+def judge_on_spark(
+    lake: SparkLake,
+    head: str,
+    min_change: MinChange,
+    rules: Rules,
+    view: Callable[[PartResult], View],
+    selection: Selection = ALL_PARTS,
+) -> list[View]:
+    """Judge the series of a build and of earlier builds, with the results of one process.
+
+    One task judges the families of a part and returns the view of it.
+
+    Raises:
+        SparkError: A job failed.
+    """
+    from pyspark.sql.functions import expr
+
+    rows = lake.frame(expand_statement("fleet_values"), {"head": head}).localCheckpoint()
+    nights = order_nights(rows.select(*PLACE, *RECORDING).distinct().toArrow(), head)
+    for key, names in zip(("coalesce(pool, device)", "model", "backend"), selection, strict=True):
+        if names is not None:
+            rows = rows.where(expr(key).isin(list(names)))
+
+    def judge(part: pa.Table) -> View:
+        return view(judge_part(part, head, min_change, rules, nights))
+
+    return _judge_parts(rows, judge)
+
+
+@spark_errors()
+def judge_pair_on_spark(
+    lake: SparkLake, values: Query, params: Mapping[str, object], judge: JudgePart
+) -> list[pa.Table]:
+    """The rows of `judge` for each part of the values of two builds, one task for each.
+
+    Raises:
+        SparkError: A job failed.
+    """
+    return _judge_parts(lake.frame_of(values, params).localCheckpoint(), judge)
+
+
+def _judge_parts(rows: DataFrame, judge: Callable[[pa.Table], View]) -> list[View]:
+    """What is made of each part; of all rows, if there are none."""
+
+    def pickle_part(part: pa.Table) -> pa.Table:
+        return pa.table({"part": [pickle.dumps(judge(part))]})
+
+    own = "CASE WHEN pool IS NULL THEN device END AS own_device"
+    grouped = rows.selectExpr("*", own).groupBy("own_device", *PART)
+    judged = grouped.applyInArrow(pickle_part, "part binary").toArrow()["part"].to_pylist()
+    if not judged:
+        return [judge(rows.toArrow())]
+    return [pickle.loads(part) for part in judged]  # noqa: S301 - our own tasks made it

@@ -33,17 +33,25 @@ from tracehouse.warehouse.lake.rewriting import remove_dumps
 from tracehouse.warehouse.lake.writing import write_group
 from tracehouse.warehouse.load.loader import Loader
 from tracehouse.warehouse.spark.decoding import DecodedGroups, decode_groups
-from tracehouse.warehouse.spark.groups import DumpGroup, IngestDecision, decide, group_entries
+from tracehouse.warehouse.spark.groups import (
+    DUMP_FACTS,
+    DumpFacts,
+    DumpGroup,
+    IngestDecision,
+    decide,
+    group_entries,
+    survey_piece,
+)
 from tracehouse.warehouse.spark.inboxes import ManifestDefaults, list_files, open_place
-from tracehouse.warehouse.spark.lake_dumps import LakeDumps, read_refusals
 from tracehouse.warehouse.spark.plans import (
     IngestPlan,
+    LakeDumps,
     discard_plan,
     files_of,
     read_plans,
+    read_refusals,
     record_plan,
 )
-from tracehouse.warehouse.spark.surveys import DUMP_FACTS, DumpFacts, survey_piece
 from tracehouse.warehouse.spark.tasks import Tasks
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -20,10 +21,42 @@ from tracehouse.warehouse.statistics.clock_steps import (
     estimate_steps,
     find_timers,
 )
-from tracehouse.warehouse.statistics.histograms import LEAST_RUNS, BucketCounts, count_buckets
 from tracehouse.warehouse.statistics.percentiles import grouped_median, interpolate_sorted
 from tracehouse.warehouse.statistics.runs import find_starts
 from tracehouse.warehouse.statistics.totals import has_repeats, total_events
+
+LEAST_RUNS = (
+    200  # of a dump with histograms; for shorter dumps, they would be as large as the events
+)
+GAMMA = 1.01 / 0.99
+ZERO = -1
+
+
+class BucketCounts(NamedTuple):
+    """Numbers of values, at least 1, by row and bucket."""
+
+    row: Ints
+    bucket: NDArray[np.int32]
+    size: Ints
+
+
+def count_buckets(rows: NDArray[np.generic]) -> BucketCounts:
+    """The histogram of each row of sorted durations; shape (rows, size)."""
+    bucket = find_buckets(rows)
+    is_first = np.ones(rows.shape, bool)
+    np.not_equal(bucket[:, 1:], bucket[:, :-1], out=is_first[:, 1:])
+    first = np.flatnonzero(is_first)
+    size = np.diff(first, append=rows.size)
+    return BucketCounts(first // rows.shape[1], bucket.ravel()[first], size)
+
+
+def find_buckets(ticks: NDArray[np.generic]) -> NDArray[np.int32]:
+    """The bucket of each duration."""
+    with np.errstate(divide="ignore"):  # of no ticks
+        exponent = np.ceil(np.log(ticks, dtype=np.float64) / math.log(GAMMA))
+    bucket: NDArray[np.int32] = np.maximum(exponent, ZERO).astype(np.int32)
+    return bucket
+
 
 WARM_UP_RUNS = 5
 _INT32 = np.iinfo(np.int32)

@@ -13,7 +13,7 @@ from tracehouse.cli.serve.http.threads import run_to_end
 from tracehouse.ingest.dump import Refusal
 from tracehouse.warehouse.errors import StoreError
 from tracehouse.warehouse.inbox.accept import CONFLICT, Acceptor, Outcome
-from tracehouse.warehouse.inbox.group_commit import GroupCommit
+from tracehouse.warehouse.inbox.inbox import GroupCommit
 from tracehouse.warehouse.inbox.records import Delivery
 from tracehouse.warehouse.inbox.spools import Spool
 

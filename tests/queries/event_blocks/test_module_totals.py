@@ -13,9 +13,8 @@ from tracehouse.queries.event_blocks.module_totals import (
     module_total_table,
     module_totals,
 )
-from tracehouse.queries.event_blocks.samples import Samples, SampleStatistics
+from tracehouse.queries.event_blocks.samples import Samples, SampleStatistics, ValuesByRun
 from tracehouse.queries.event_blocks.time_scales import TimeScale
-from tracehouse.queries.event_blocks.values_by_run import ValuesByRun
 from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.programs.correlation import Origin
 

@@ -12,8 +12,8 @@ from tests.support.corpus import CORPUS, read_dump, read_golden
 from tests.support.event_blocks import Content, blocks_of, integer, logged, run, timed
 from tracehouse import decode_dumps
 from tracehouse.queries.event_blocks.build import BlockData, build_event_blocks
-from tracehouse.queries.event_blocks.value_json import value_json
-from tracehouse.queries.event_blocks.values_by_run import ValuesByRun
+from tracehouse.queries.event_blocks.json_form import value_json
+from tracehouse.queries.event_blocks.samples import ValuesByRun
 
 OUTPUT = {"output": {"bool_val": True}}
 HERE = {"chain_index": 0, "instruction_id": 1}

@@ -3,7 +3,7 @@ from __future__ import annotations
 from tests.support.nightly_farm import nightly_store
 from tests.support.reports import group, member
 from tracehouse import Warehouse
-from tracehouse.queries.explain.alert import MOST_PLACES, list_places, members_at
+from tracehouse.queries.explain.explanation import MOST_PLACES, list_places, members_at
 from tracehouse.queries.report.content import BuildPoint
 
 

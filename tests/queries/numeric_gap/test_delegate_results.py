@@ -5,7 +5,7 @@ import pytest
 from tests.support.etrecord_builder import build_etrecord, build_program, node
 from tracehouse.ingest.etrecord.record import read_etrecord
 from tracehouse.ingest.sources.places import Source
-from tracehouse.queries.numeric_gap.delegate_results import DelegateResults
+from tracehouse.queries.numeric_gap.logged_operators import DelegateResults
 
 
 @pytest.fixture

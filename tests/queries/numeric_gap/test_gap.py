@@ -16,13 +16,12 @@ from tracehouse.ingest.debug_buffer import TensorValue
 from tracehouse.ingest.sources.places import Source
 from tracehouse.ingest.sources.reading import read_source
 from tracehouse.queries.event_blocks.build import decode_tables, read_correlation
-from tracehouse.queries.numeric_gap.gap import numeric_gap
+from tracehouse.queries.numeric_gap.gap import Operator, numeric_gap
 from tracehouse.queries.numeric_gap.logged_operators import (
     LoggedRun,
     build_logged_operators,
     read_logged_operators,
 )
-from tracehouse.queries.numeric_gap.operator_join import Operator
 from tracehouse.queries.numeric_gap.reference_run import run_reference
 from tracehouse.warehouse.errors import QueryError
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracehouse.ingest.debug_buffer import TensorValue
-from tracehouse.queries.numeric_gap.operator_join import Operator, join_operators
+from tracehouse.queries.numeric_gap.gap import Operator, join_operators
 
 
 def tensor(*shape, dtype="float32"):

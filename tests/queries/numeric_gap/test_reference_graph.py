@@ -9,11 +9,7 @@ from typing import Any
 import pytest
 
 from tracehouse.queries.errors import WrongValueError
-from tracehouse.queries.numeric_gap.reference_graph import (
-    choose_program,
-    handles_of,
-    name_operators,
-)
+from tracehouse.queries.numeric_gap.reference_run import choose_program, handles_of, name_operators
 
 GRAPH = 7  # id of the graph of exported_program
 

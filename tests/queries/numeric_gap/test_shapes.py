@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tracehouse.ingest.debug_buffer import TensorValue
-from tracehouse.queries.numeric_gap.shapes import differ_in_kind, is_same_order, reshaped
+from tracehouse.queries.numeric_gap.run_values import differ_in_kind, is_same_order, reshaped
 
 
 def tensor(*shape, dtype="float32"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracehouse.queries.plots.marks import bar, histogram, sparkline
+from tracehouse.queries.plots.terminal import bar, histogram, sparkline
 
 
 def test_values_are_columns_from_the_lowest_to_the_highest() -> None:

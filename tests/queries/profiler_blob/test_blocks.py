@@ -14,10 +14,10 @@ from tracehouse.ingest.errors import DumpError
 from tracehouse.queries.profiler_blob.blocks import (
     FrameworkTax,
     ProfilerBlock,
+    ProfilerTimeScale,
     build_profiler_blocks,
 )
-from tracehouse.queries.profiler_blob.json_form import profiler_blob_json
-from tracehouse.queries.profiler_blob.time_scales import ProfilerTimeScale
+from tracehouse.queries.profiler_blob.tables import profiler_blob_json
 from tracehouse.warehouse.errors import QueryError
 
 NAMES = sorted(path.name.removesuffix(".prof") for path in (CORPUS / "legacy").glob("*.prof"))

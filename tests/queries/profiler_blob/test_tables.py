@@ -6,9 +6,8 @@ import pyarrow as pa
 import pytest
 
 from tests.support.blob_builder import block, build_profiler_blob
-from tracehouse.queries.profiler_blob.blocks import build_profiler_blocks
+from tracehouse.queries.profiler_blob.blocks import ProfilerTimeScale, build_profiler_blocks
 from tracehouse.queries.profiler_blob.tables import sample_table, titled_tables
-from tracehouse.queries.profiler_blob.time_scales import ProfilerTimeScale
 
 CYCLES, NS = ProfilerTimeScale.CYCLES, ProfilerTimeScale.NS
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.timelines import Spec, allocation, event, timed_dump
-from tracehouse.queries.timeline.allocations import AllocatedBytes, allocated_bytes
+from tracehouse.queries.timeline.perfetto import AllocatedBytes, allocated_bytes
 from tracehouse.queries.timeline.slices import timed_runs
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tracehouse.queries.timeline.arguments import event_arguments, stack_trace
 from tracehouse.queries.timeline.events import TimedEvent
-from tracehouse.warehouse.programs.origins import Hierarchy, Origin
+from tracehouse.warehouse.programs.method_origins import Hierarchy, Origin
 
 
 def _event(origin: Origin) -> TimedEvent:

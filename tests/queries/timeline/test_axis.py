@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.timelines import event, forward, timed_dump
 from tracehouse.queries.timeline.axis import MOST_NS, run_offsets
-from tracehouse.queries.timeline.clocks import Clocks
+from tracehouse.queries.timeline.dumps import Clocks
 from tracehouse.queries.timeline.slices import TimedRuns, timed_runs
 from tracehouse.warehouse.errors import QueryError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracehouse.queries.timeline.clocks import Clocks, parse_clocks
+from tracehouse.queries.timeline.dumps import Clocks, parse_clocks
 from tracehouse.warehouse.errors import QueryError
 
 

@@ -13,8 +13,7 @@ from tests.support.stores import ingest
 from tests.support.timelines import read_trace
 from tracehouse import Warehouse
 from tracehouse.ingest.sources.places import Source
-from tracehouse.queries.timeline.clocks import Clocks
-from tracehouse.queries.timeline.dumps import TimedDump, read_dump, stored_dump
+from tracehouse.queries.timeline.dumps import Clocks, TimedDump, read_dump, stored_dump
 from tracehouse.queries.timeline.perfetto import perfetto_lines
 from tracehouse.queries.timeline.slices import timed_runs
 from tracehouse.warehouse.errors import QueryError

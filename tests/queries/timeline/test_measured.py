@@ -5,8 +5,7 @@ import pytest
 from tests.support.producer_dumps import CALL_NS, QNN_EVENTS, producer_dump
 from tracehouse.queries.event_blocks.build import decode_tables
 from tracehouse.queries.timeline.dumps import TimedDump
-from tracehouse.queries.timeline.measured import with_times_only
-from tracehouse.queries.timeline.slices import timed_runs
+from tracehouse.queries.timeline.slices import timed_runs, with_times_only
 
 
 def _dump(producer):

@@ -12,8 +12,7 @@ from tests.support.etrecord_builder import MODELS
 from tests.support.strange_names import NAMES
 from tests.support.timelines import Spec, allocation, event, forward, read_trace, timed_dump
 from tracehouse.ingest.sources.places import Source
-from tracehouse.queries.timeline.clocks import Clocks
-from tracehouse.queries.timeline.dumps import TimedDump, read_dump
+from tracehouse.queries.timeline.dumps import Clocks, TimedDump, read_dump
 from tracehouse.queries.timeline.perfetto import perfetto_lines
 from tracehouse.queries.timeline.slices import timed_runs
 

@@ -8,15 +8,9 @@ from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import MODELS
 from tests.support.timelines import event, forward, timed_dump
 from tracehouse.ingest.sources.places import Source
-from tracehouse.queries.timeline.clocks import Clocks
-from tracehouse.queries.timeline.dumps import read_dump
+from tracehouse.queries.timeline.dumps import Clocks, read_dump
+from tracehouse.queries.timeline.page import MOST_FRAMES, folded_lines, speedscope_document, stacks
 from tracehouse.queries.timeline.slices import TimedRuns, timed_runs
-from tracehouse.queries.timeline.stacks import (
-    MOST_FRAMES,
-    folded_lines,
-    speedscope_document,
-    stacks,
-)
 
 
 def _real() -> TimedRuns:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tracehouse.warehouse.alignment.guesses import Aligned, Guess, find_guesses
+from tracehouse.warehouse.alignment.alignment import Aligned, Guess, find_guesses
 
 CONV, RELU = "conv", "relu"
 _One = tuple[str, int, float]  # likeness, number, nanoseconds

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracehouse.warehouse.alignment.operator_names import family_of, plain_name
+from tracehouse.warehouse.alignment.programs import family_of, plain_name
 
 SHADER = '{"operator": {"name": "aten.add", "delegate_node_id": 4}, "kernel_name": "binary_add"}'
 

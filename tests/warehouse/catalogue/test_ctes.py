@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from tracehouse.warehouse.catalogue.ctes import count_uses, split_ctes
+from tracehouse.warehouse.catalogue.dialect import count_uses, split_ctes
 from tracehouse.warehouse.catalogue.queries import load_catalogue
 
 

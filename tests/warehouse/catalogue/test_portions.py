@@ -9,7 +9,8 @@ from tests.tools.benchmarks.scale import fill
 from tracehouse import Warehouse
 from tracehouse.warehouse.catalogue.answers import resolve_parameters
 from tracehouse.warehouse.catalogue.dialect import duckdb_text
-from tracehouse.warehouse.catalogue.portions import (
+from tracehouse.warehouse.catalogue.queries import find_query, load_catalogue
+from tracehouse.warehouse.catalogue.time_limits import (
     _SHARES,
     DUMP_WEIGHT,
     RUN_WEIGHT,
@@ -18,7 +19,6 @@ from tracehouse.warehouse.catalogue.portions import (
     portion_column,
     split_question,
 )
-from tracehouse.warehouse.catalogue.queries import find_query, load_catalogue
 from tracehouse.warehouse.engine.functions import register_functions
 
 SPLIT = {

@@ -7,10 +7,10 @@ import pytest
 
 from tests.tools.benchmarks.scale import fill
 from tracehouse import Warehouse
-from tracehouse.warehouse.catalogue import portions, questions
+from tracehouse.warehouse.catalogue import time_limits
 from tracehouse.warehouse.catalogue.answers import answer_query, stream_answer
 from tracehouse.warehouse.catalogue.queries import find_query, load_catalogue
-from tracehouse.warehouse.catalogue.questions import _Cost
+from tracehouse.warehouse.catalogue.time_limits import _Cost
 from tracehouse.warehouse.errors import LongQuestionError, QueryError
 from tracehouse.warehouse.regressions.two_builds import find_gathering
 
@@ -29,7 +29,7 @@ def store(tmp_path_factory):
 @pytest.fixture
 def many(monkeypatch):
     """Every question of the body has as many portions as devices."""
-    monkeypatch.setattr(portions, "MOST_WEIGHT", 1)
+    monkeypatch.setattr(time_limits, "MOST_WEIGHT", 1)
 
 
 def _ask(store, name, params, **options):
@@ -57,9 +57,9 @@ def test_a_question_that_would_take_too_long_names_filters_that_it_lacks(store, 
     lacking = {"device", "pool", "backend", "tag", "since", "until"}
     assert lacking <= set(filters) <= {one.name for one in find_query(name).header.params}
     assert not {"model", "event", "base", "head"} & set(filters)
-    whole, portions = (_ask(store, name, params, seconds=seconds) for seconds in (None, 3600))
+    whole, time_limits = (_ask(store, name, params, seconds=seconds) for seconds in (None, 3600))
     is_ordered = not find_query(name).is_computed  # Python orders what it gathers
-    assert _rows(portions, is_ordered=is_ordered) == _rows(whole, is_ordered=is_ordered)
+    assert _rows(time_limits, is_ordered=is_ordered) == _rows(whole, is_ordered=is_ordered)
 
 
 def test_a_question_about_one_device_is_answered_whatever_it_takes(store, many):
@@ -69,7 +69,7 @@ def test_a_question_about_one_device_is_answered_whatever_it_takes(store, many):
 
 def test_the_pace_of_the_last_portion_counts_as_the_first_may_have_waited(store, many, monkeypatch):
     clock = iter([0.0, 0.0, 10.0, 10.0, 10.1, 10.1, 10.2])
-    monkeypatch.setattr(questions.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(time_limits.time, "monotonic", lambda: next(clock))
     assert _ask(store, "dump_values", {}, seconds=20).num_rows
 
 
@@ -82,7 +82,7 @@ def test_an_answer_is_a_batch_at_least(store):
 
 @pytest.mark.parametrize("is_split", [True, False])
 def test_only_the_rows_that_are_wanted_are_computed(store, monkeypatch, is_split):
-    monkeypatch.setattr(portions, "MOST_WEIGHT", 1 if is_split else 1 << 40)
+    monkeypatch.setattr(time_limits, "MOST_WEIGHT", 1 if is_split else 1 << 40)
     whole = store.query("dump_values").to_pylist()
     with store.stream_query("dump_values", {}, most_rows=3) as rows:
         assert rows.read_next_batch().to_pylist() == whole[:3]
@@ -109,9 +109,9 @@ class _Forgetful:
 def test_a_portion_that_needs_too_much_memory_is_halved(store, monkeypatch):
     query = find_query("dump_values")
     connection = store._session.answering.for_query(query, {})
-    weight = 2 * 3 * 10 * (30 * portions.RUN_WEIGHT + portions.DUMP_WEIGHT)  # of a device
-    monkeypatch.setattr(portions, "MOST_WEIGHT", 2 * weight)
-    monkeypatch.setattr(portions, "_SHARES", ())
+    weight = 2 * 3 * 10 * (30 * time_limits.RUN_WEIGHT + time_limits.DUMP_WEIGHT)  # of a device
+    monkeypatch.setattr(time_limits, "MOST_WEIGHT", 2 * weight)
+    monkeypatch.setattr(time_limits, "_SHARES", ())
     forgetful = _Forgetful(connection, 1)
     assert answer_query(forgetful, query, {}).to_pylist() == store.query("dump_values").to_pylist()
     names = ["device-1", "device-2"], ["device-1"], ["device-2"], ["device-3"]

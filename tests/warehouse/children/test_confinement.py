@@ -18,7 +18,7 @@ from tests.support.escapes import ALLOWED, FORBIDDEN, PROGRAM
 from tests.support.stores import ingest, write
 from tracehouse.ingest.manifest.sidecars import Sidecar
 from tracehouse.warehouse.children import confinement
-from tracehouse.warehouse.children.system_calls import MACHINES
+from tracehouse.warehouse.children.confinement import MACHINES
 from tracehouse.warehouse.errors import StatementError
 from tracehouse.warehouse.load.children import ChildSidecars, DecodingChild, DecodingChildren
 from tracehouse.warehouse.sandbox.bounds import Bounds

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tracehouse.warehouse.children.system_calls import (
+from tracehouse.warehouse.children.confinement import (
     MACHINES,
     Machine,
     build_filter,

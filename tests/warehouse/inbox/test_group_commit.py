@@ -7,7 +7,7 @@ from concurrent.futures import Future
 import pytest
 
 from tracehouse.warehouse.errors import StoreError
-from tracehouse.warehouse.inbox.group_commit import GroupCommit
+from tracehouse.warehouse.inbox.inbox import GroupCommit
 
 
 def test_items_that_joined_meanwhile_are_written_together() -> None:

@@ -11,8 +11,7 @@ from tracehouse.warehouse.errors import StoreError
 from tracehouse.warehouse.inbox import log as intake_log
 from tracehouse.warehouse.inbox import records as log_records
 from tracehouse.warehouse.inbox.log import LogWriter, SealedLog, seal_logs
-from tracehouse.warehouse.inbox.records import Delivery, LogRecord, pack_delivery
-from tracehouse.warehouse.inbox.tallies import delete_log
+from tracehouse.warehouse.inbox.records import Delivery, LogRecord, delete_log, pack_delivery
 
 
 def delivery(number: int = 0) -> Delivery:

@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
 from tracehouse.ingest.errors import SourceError
+from tracehouse.warehouse.inbox.drain import LoggedDumps
 from tracehouse.warehouse.inbox.log import LogWriter, SealedLog, distrust_log, seal_logs
-from tracehouse.warehouse.inbox.logged_dumps import LoggedDumps
 from tracehouse.warehouse.inbox.records import Scan, pack_delivery
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracehouse.ingest.allowance import Allowance, AllowanceError
-from tracehouse.warehouse.programs.delegate_ids import DelegateIds, WordIndex
+from tracehouse.warehouse.programs.method_origins import DelegateIds, WordIndex
 
 TEXTS = st.text("ab1_ (é\n", max_size=8)
 

@@ -5,8 +5,14 @@ import json
 from tracehouse.ingest.dump import Refusal
 from tracehouse.ingest.manifest.models import Manifest
 from tracehouse.warehouse.spark import groups
-from tracehouse.warehouse.spark.groups import DumpGroup, decide, group_entries, partition_of
-from tracehouse.warehouse.spark.surveys import DumpFacts, KnownDump
+from tracehouse.warehouse.spark.groups import (
+    DumpFacts,
+    DumpGroup,
+    KnownDump,
+    decide,
+    group_entries,
+    partition_of,
+)
 
 
 def manifest(model: str = "net", day: str | None = "2026-01-01", device: str = "phone") -> str:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.plain_rollups import bucket
-from tracehouse.warehouse.statistics.histograms import GAMMA, ZERO, count_buckets, find_buckets
+from tracehouse.warehouse.statistics.rollups import GAMMA, ZERO, count_buckets, find_buckets
 
 TICKS = st.one_of(st.integers(0, 300), st.integers(0, 2**63 - 1))
 

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from tracehouse.warehouse.statistics.mann_whitney import exact_null_table
+from tracehouse.warehouse.statistics.two_samples import exact_null_table
 
 
 @pytest.fixture(scope="module")

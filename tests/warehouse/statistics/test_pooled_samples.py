@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from tracehouse.warehouse.statistics.pooled_samples import pool_samples
+from tracehouse.warehouse.statistics.paired_samples import pool_samples
 from tracehouse.warehouse.statistics.two_samples import compare_samples
 
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from tracehouse.warehouse.statistics.rounding import log_change, reaches
+from tracehouse.warehouse.statistics.arrays import log_change, reaches
 
 
 @pytest.mark.parametrize("percent", [1, 3, 7, 10, 15, 29, 57])

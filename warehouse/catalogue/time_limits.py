@@ -1,20 +1,129 @@
-"""Questions: canned queries, answered portion by portion within a limit of time."""
+"""TODO"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
 
 from tracehouse.warehouse.catalogue.dialect import duckdb_text
-from tracehouse.warehouse.catalogue.portions import Portion
-from tracehouse.warehouse.catalogue.queries import Query
+from tracehouse.warehouse.catalogue.queries import Query, find_filters
+from tracehouse.warehouse.catalogue.views import reads_table
 from tracehouse.warehouse.errors import LongQuestionError, QueryError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+# A dump weighs as much as its events if the query reads those, else as its runs; and DUMP_WEIGHT
+# more, for its statistics.
+DUMP_WEIGHT, RUN_WEIGHT = 100, 10
+MOST_WEIGHT = 15_000_000  # of a portion: some 150 MB of memory
+_SHARES = (1 / 25, 1 / 5)  # of it, for the first portions, which show what the others will take
+_WEIGHTS = "CAST(sum({} + {}) AS BIGINT)"
+
+
+class Portion(NamedTuple):
+    """A part of a question.
+
+    Attributes:
+        values: Values of the query's parameters.
+        weight: Weight of the dumps that it is about.
+    """
+
+    values: Mapping[str, object]
+    weight: int
+
+    def halves(self, column: str) -> list[Portion]:
+        """Two portions of half as many devices or models; the portion itself if it has only one."""
+        names = self.values.get(column)
+        if not isinstance(names, list) or len(names) < 2:
+            return [self]
+        middle, half = len(names) // 2, self.weight // 2
+        return [
+            Portion({**self.values, column: names[:middle]}, half),
+            Portion({**self.values, column: names[middle:]}, self.weight - half),
+        ]
+
+
+def split_question(
+    connection: duckdb.DuckDBPyConnection,
+    query: Query,
+    column: str,
+    values: Mapping[str, object],
+    *,
+    most: int | None = None,
+    is_timed: bool = False,
+) -> list[Portion]:
+    """Portions by `column`, device or model, in the order of their names; one of a short question.
+
+    Args:
+        connection: A connection to the store.
+        query: The query.
+        column: Parameter of the query.
+        values: Values from `resolve_parameters`.
+        most: Weight of a portion, by default MOST_WEIGHT; a single device or model may have more.
+        is_timed: Begin with small portions, which show how long the others will take.
+    """
+    most = most or MOST_WEIGHT
+    reads_events = reads_table(query.sql, "events")
+    weight = _WEIGHTS.format("n_events" if reads_events else f"{RUN_WEIGHT} * n_runs", DUMP_WEIGHT)
+    stored = _sum_weights(connection.table("dumps"), weight)
+    if stored <= most:
+        return [Portion(values, stored)]
+    weights = _weights_by(column, connection, values, weight)
+    if sum(weight for _, weight in weights) <= most:
+        return [Portion(values, sum(weight for _, weight in weights))]
+    shares = _SHARES if is_timed else ()
+    return [
+        Portion({**values, column: names}, weight)
+        for names, weight in _gather(weights, most, shares)
+    ]
+
+
+def portion_column(query: Query, values: Mapping[str, object]) -> str:
+    """The column by which the answer can be split; empty if it has to be computed at once."""
+    return "" if values.get("group_by") is not None else query.header.portions
+
+
+def _gather(
+    weights: Iterable[tuple[str, int]], most: int, shares: Iterable[float] = ()
+) -> Iterator[tuple[list[str], int]]:
+    names: list[str] = []
+    total, limits = 0, chain((most * share for share in shares), repeat(most))
+    limit = next(limits)
+    for name, weight in weights:
+        if names and total + weight > limit:
+            yield names, total
+            names, total, limit = [], 0, next(limits)
+        names.append(name)
+        total += weight
+    yield names, total
+
+
+def _sum_weights(dumps: duckdb.DuckDBPyRelation, weight: str) -> int:
+    ((stored,),) = dumps.aggregate(weight).fetchall()
+    return int(stored or 0)
+
+
+def _weights_by(
+    column: str,
+    connection: duckdb.DuckDBPyConnection,
+    values: Mapping[str, object],
+    weight: str,
+) -> list[tuple[str, int]]:
+    """The weight of the chosen dumps of each device or model, by name."""
+    filters = find_filters("chosen_dumps")
+    given = {parameter.name: values.get(parameter.name) for parameter in filters.header.params}
+    if "build" not in values and "head" in values:
+        given["build"] = [values["base"], values["head"]]
+    chosen = connection.sql(duckdb_text(filters.sql), params=given)
+    dumps = chosen.join(connection.table("dumps").project("dump_id, n_events, n_runs"), "dump_id")
+    return dumps.aggregate(f"{column}, {weight}", column).order(column).fetchall()
+
 
 _BATCH_ROWS = 100_000
 _ANSWER = "answer_rows"  # the table of a portion's rows
