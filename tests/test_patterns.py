@@ -47,7 +47,7 @@ FOREIGN = {
     "queries.explain.wording": ["_ITEMS"],
     "queries.numeric_gap.stored_dumps": ["_SIZES", "_TYPE", "_NO_VALUE", "_NAME"],
     "queries.printable": ["_NOT_IN_XML"],
-    "queries.report.amounts": ["_WRITTEN"],
+    "queries.report.settings": ["_WRITTEN"],
     "queries.report.figures": ["_PREFIX", "_DTYPES", "_OVERLOAD", "_NUMBER", "_COMMIT"],
     "queries.report.markdown": ["_PLAIN", "_MARKS", "_LIVE_MARKS"],
     "warehouse.alignment.programs": [

@@ -44,8 +44,7 @@ def compare(
     """
     chosen = {name: value for name, value in params.items() if value not in (None, [])}
     given = {"base": base, "head": head, **chosen}
-    from tracehouse.queries.report.build_order import note_order
-    from tracehouse.queries.report.comparable import COLUMNS, find_obstacle, note_clocks
+    from tracehouse.queries.report.comparable import COLUMNS, find_obstacle, note_clocks, note_order
 
     check_plot("comparison", plot)
     if plot is not None and options.output_file is not None:

@@ -65,7 +65,7 @@ def write_styled(lines: Iterable[Line]) -> None:
 def _write_lines(found: Comparison, sums: list[Breakdown], *, is_all: bool) -> None:
     from tracehouse.queries.comparison import comparison_lines, plain_comparison
     from tracehouse.queries.report.change_text import ascii_text
-    from tracehouse.queries.report.text_table import sum_lines
+    from tracehouse.queries.report.terminal import sum_lines
 
     if sys.stdout.isatty():
         from rich.console import Console
@@ -79,7 +79,7 @@ def _write_lines(found: Comparison, sums: list[Breakdown], *, is_all: bool) -> N
 
 
 def _break_down(store: Queryable, table: pa.Table, *, base: str, head: str) -> list[Breakdown]:
-    from tracehouse.queries.report.pair_breakdowns import PairBreakdowns
+    from tracehouse.queries.report.method_breakdowns import PairBreakdowns
 
     pair = PairBreakdowns(store, table.to_pylist(), base=base, head=head)
     return pair.of_changed_methods()

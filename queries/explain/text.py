@@ -14,7 +14,7 @@ from tracehouse.queries.explain.wording import (
     run_heading,
 )
 from tracehouse.queries.report.figures import MAX_TEXT, name_text
-from tracehouse.queries.report.text_table import sum_lines, table_lines
+from tracehouse.queries.report.terminal import sum_lines, table_lines
 
 _WIDTH = 100
 

@@ -22,8 +22,8 @@ from tracehouse.queries.report.settings import Settings
 from tracehouse.warehouse.catalogue.queries import expand_statement
 from tracehouse.warehouse.regressions.exact_changes import ExactHistory, judge_exact
 from tracehouse.warehouse.regressions.groups import ChangeGroup
-from tracehouse.warehouse.regressions.level_changes import LevelChange, compare_builds
 from tracehouse.warehouse.regressions.parts import judge_part
+from tracehouse.warehouse.regressions.verdicts import LevelChange, compare_builds
 from tracehouse.warehouse.statistics.arrays import Ints
 from tracehouse.warehouse.store import Warehouse
 

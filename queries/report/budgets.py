@@ -9,7 +9,7 @@ from tracehouse.queries.report.environment import Family
 from tracehouse.queries.report.exact_alerts import exact_unit
 from tracehouse.queries.report.facts import measure_name
 from tracehouse.queries.report.figures import measure_text
-from tracehouse.queries.report.measurements import Measurement
+from tracehouse.queries.report.measures import Measurement
 from tracehouse.queries.report.night import HeadNight
 from tracehouse.queries.report.parts import Budget
 from tracehouse.queries.report.settings import BudgetLimit

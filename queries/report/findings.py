@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from tracehouse.queries.report.content import Missing, OperatorChange, RunShift, Sensitivity
 from tracehouse.queries.report.environment import Family
-from tracehouse.queries.report.measurements import Measurement, measure_part
-from tracehouse.queries.report.part_night import PartNight
+from tracehouse.queries.report.measures import Measurement, PartNight, measure_part
 from tracehouse.queries.report.parts import ModelPart
 from tracehouse.queries.report.sensitivity import part_sensitivity, without_values
 from tracehouse.warehouse.regressions.fleet import Fleet

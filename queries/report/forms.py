@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
+from tracehouse.queries.printable import json_text
+
 if TYPE_CHECKING:
     from tracehouse.queries.report.content import Report
+
+
+def json_form(report: Report) -> str:
+    """The report as one line of JSON, keys sorted."""
+    return json_text(json.loads(json.dumps(report.model_dump(mode="json"), sort_keys=True))) + "\n"
+
 
 Form = Literal["html", "markdown", "json", "junit", "slack"]
 MEDIA_TYPES: Mapping[Form, str] = {
@@ -37,8 +46,6 @@ def render(report: Report, form: Form) -> str:
 
             return markdown_text(report)
         case "json":
-            from tracehouse.queries.report.json_form import json_form
-
             return json_form(report)
         case "junit":
             from tracehouse.queries.report.junit import junit_text

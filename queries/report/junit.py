@@ -10,15 +10,28 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from tracehouse.queries.printable import xml_text
 from tracehouse.queries.report import figures
 from tracehouse.queries.report.headline import order_rows
 from tracehouse.queries.report.outline import facts, line_text, sort_groups, verdict_text
-from tracehouse.queries.report.sensitivity_summary import sensitivity_text
+from tracehouse.queries.report.sensitivity import sensitivity_text
 from tracehouse.queries.report.sentences import lead_text
-from tracehouse.queries.report.xml_file import xml_file
 
 if TYPE_CHECKING:
     from tracehouse.queries.report.content import Group, Report
+
+
+_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
+
+
+def xml_file(root: ElementTree.Element) -> str:
+    """The file, in which characters that XML cannot contain are escaped; their texts may be any."""
+    for element in root.iter():
+        element.text = element.text and xml_text(element.text)
+        for name, value in element.items():
+            element.set(name, xml_text(value))
+    return f"{_DECLARATION}\n{ElementTree.tostring(root, 'unicode')}\n"
+
 
 _MEMBERS = 20  # of a group
 _OUTCOMES = {"failures": "failure", "errors": "error", "skipped": "skipped"}

@@ -16,7 +16,7 @@ from tracehouse.ingest.schemas.attributes import compose
 from tracehouse.queries.report.content import Group
 from tracehouse.queries.report.environment import Family
 from tracehouse.queries.report.findings import Findings, find_in_part, join_findings
-from tracehouse.queries.report.part_night import PartNight
+from tracehouse.queries.report.measures import PartNight
 from tracehouse.queries.report.settings import Settings
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.errors import ParameterError, suggest

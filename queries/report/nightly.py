@@ -20,8 +20,8 @@ from tracehouse.queries.report.facts import (
     read_facts,
 )
 from tracehouse.queries.report.members import changed_environment
+from tracehouse.queries.report.method_breakdowns import NightBreakdowns
 from tracehouse.queries.report.night import HeadNight, judge_head
-from tracehouse.queries.report.night_breakdowns import NightBreakdowns
 from tracehouse.queries.report.outline import find_verdict, sort_groups
 from tracehouse.queries.report.sentences import nightly_sentence
 from tracehouse.queries.report.settings import Settings

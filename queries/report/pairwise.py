@@ -10,9 +10,17 @@ from datetime import date
 from typing import NamedTuple
 
 from tracehouse.queries.report.alerts import Evidence, compare_commands, make_alert, order_alerts
-from tracehouse.queries.report.build_order import note_order
 from tracehouse.queries.report.calls import is_refilled_call, is_unexplained_call
-from tracehouse.queries.report.comparable import find_obstacle, note_clocks
+from tracehouse.queries.report.comparable import (
+    CONTAINERS,
+    describe_coverage,
+    find_obstacle,
+    missing_data,
+    note_clocks,
+    note_order,
+    pair_sensitivity,
+    place_of_row,
+)
 from tracehouse.queries.report.content import (
     BuildPoint,
     Direction,
@@ -31,16 +39,9 @@ from tracehouse.queries.report.facts import (
     read_facts,
 )
 from tracehouse.queries.report.figures import delta_text
+from tracehouse.queries.report.method_breakdowns import PairBreakdowns
 from tracehouse.queries.report.night import find_head, last_day
 from tracehouse.queries.report.outline import find_verdict, sort_groups
-from tracehouse.queries.report.pair_breakdowns import PairBreakdowns
-from tracehouse.queries.report.pair_coverage import (
-    CONTAINERS,
-    describe_coverage,
-    missing_data,
-    pair_sensitivity,
-    place_of_row,
-)
 from tracehouse.queries.report.parts import Row
 from tracehouse.queries.report.sentences import pair_sentence
 from tracehouse.queries.report.settings import Settings

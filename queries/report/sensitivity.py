@@ -1,11 +1,13 @@
-"""The smallest change that a report would show, model by model."""
+"""How small a change can be seen, and where none can: no number without its limits."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from functools import lru_cache
+from statistics import NormalDist
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,13 +15,117 @@ import pyarrow.compute as pc
 
 from tracehouse.queries.report.content import Sensitivity
 from tracehouse.queries.report.environment import Family
-from tracehouse.queries.report.figures import operator_text
-from tracehouse.queries.report.missing_data import ModelCounts, list_missing
-from tracehouse.queries.report.part_night import PartNight
+from tracehouse.queries.report.figures import change_text, count_text, operator_text
+from tracehouse.queries.report.measures import PartNight
+from tracehouse.warehouse.regressions.history import SeriesHistory
 from tracehouse.warehouse.regressions.nightly import Rules, Status
-from tracehouse.warehouse.regressions.sensitivity import smallest_changes
+from tracehouse.warehouse.regressions.replay import Replay
 from tracehouse.warehouse.regressions.series_values import CONTAINERS, name_rows
-from tracehouse.warehouse.statistics.arrays import Floats, Mask
+from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
+from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
+from tracehouse.warehouse.statistics.two_samples import least_p
+
+if TYPE_CHECKING:
+    pass
+
+
+_RANK_EFFICIENCY = 1.05  # ratio of the standard errors of a Mann-Whitney test and a t test
+
+
+def smallest_changes(history: SeriesHistory, found: Replay, rules: Rules) -> Floats:
+    """The smallest change of each series that the last night would show, a logarithm.
+
+    This is the largest of three limits, from the conditions of a hit: the smallest relevant change,
+    the gate times the usual error of builds, and the limit of the test for the number and spread of
+    the dumps. A series whose movement was explained by the shift of its family hides at least that
+    movement. Infinite if the series was not judged.
+    """
+    night, base = found.night, found.night.base
+    judged = night.status >= Status.UNCHANGED
+    head = np.maximum(found.cells.dump_count[:, -1], 1)
+    family = history.series.family
+    rivals = np.bincount(family[judged], minlength=history.family_count)[family]
+    least = np.maximum(
+        np.log1p(history.series.min_change), np.log1p(history.series.half_tick / np.exp(base.raw))
+    )
+    per_dump = np.sqrt(1 / head + 1 / np.maximum(base.dumps, 1)) * base.dump_spread
+    by_test = _RANK_EFFICIENCY * _quantiles(rules.q, rivals) * per_dump
+    smallest = np.fmax(np.fmax(least, by_test), rules.gate * base.error)
+    moved = np.abs(found.cells.median[:, -1] - base.raw)
+    explained = night.status == Status.EXPLAINED_BY_RUN_SHIFT
+    smallest = np.where(explained, np.fmax(smallest, moved), smallest)
+    is_known = judged & ~np.isnan(base.error)
+    return np.where(is_known, smallest, np.inf)
+
+
+def _quantiles(q: float, tests: Ints) -> Floats:
+    """Least significant difference in standard errors, for each number of tests."""
+    counts, place = np.unique(np.maximum(tests, 1), return_inverse=True)
+    wanted = [-NormalDist().inv_cdf(q / 2 / count) for count in counts.tolist()]
+    return np.array(wanted)[place]
+
+
+_MOST_DUMPS = 1000
+
+
+class ModelCounts(NamedTuple):
+    """Counts of a model on a device in a night.
+
+    Attributes:
+        dump_count: Dumps of the head that the store has.
+        status: The Status of each operator.
+        builds: Number of builds in each operator's base.
+        base_dumps: Number of dumps in each operator's base.
+        head_dumps: Number of the head's dumps that count for each operator.
+    """
+
+    dump_count: int
+    status: Ints
+    builds: Ints
+    base_dumps: Ints
+    head_dumps: Ints
+
+
+def list_missing(model: ModelCounts, rules: Rules) -> str:
+    """Present and needed data: '4 dumps, 5 wanted; 1 build before it, 2 wanted'."""
+    head = int(model.head_dumps.max(initial=0))
+    if not head:
+        dumps = count_text(model.dump_count, "dump")
+        return f"{dumps}, none with 20 values of an operator after its first 5 runs"
+    if (model.status == Status.BELOW_RESOLUTION).all():
+        return "its operators are too short for their clock"
+    builds = int(model.builds.max(initial=0))
+    wanted = [*_list_dumps(model, head, rules), *_list_builds(builds, rules)]
+    return "; ".join(wanted) or "no dumps in the last session of the head"
+
+
+def _list_builds(builds: int, rules: Rules) -> list[str]:
+    if builds >= rules.least_builds:
+        return []
+    return [f"{count_text(builds, 'build')} before it, {rules.least_builds} wanted"]
+
+
+def _list_dumps(model: ModelCounts, head: int, rules: Rules) -> list[str]:
+    base = int(model.base_dumps.max(initial=0))
+    wanted = []
+    needed = _head_dumps_needed(base, len(model.status), rules)
+    if head < needed:
+        wanted.append(f"{count_text(head, 'dump')}, {needed} wanted")
+    if base < LEAST_DUMPS and model.builds.any():
+        wanted.append(f"{count_text(base, 'dump')} before it, {LEAST_DUMPS} wanted")
+    return wanted
+
+
+@lru_cache
+def _head_dumps_needed(base: int, series: int, rules: Rules) -> int:
+    """Dumps of a head that can show a single change among so many operators."""
+    least = rules.least_dumps if base >= rules.least_base_dumps else LEAST_DUMPS
+    if base < LEAST_DUMPS:
+        return least
+    counts = np.arange(least, _MOST_DUMPS)
+    enough = least_p(np.full(len(counts), base), counts) <= rules.q / series
+    return int(counts[np.argmax(enough)])
+
 
 BLIND_CHANGE = 0.10  # a model is blind if a larger typical change could hide
 BLIND_EXPLAINED_SHARE = 0.5  # share of judged operators whose changes the shift of the run explains
@@ -138,3 +244,71 @@ def _rows_of_families(night: PartNight) -> Mapping[Family, list[int]]:
             continue
         rows[Family(device, model, backend)].append(row)
     return rows
+
+
+class SensitivitySummary(NamedTuple):
+    """Numbers of judged and blind models of the head, each by its worst device.
+
+    Attributes:
+        models: Models and backends.
+        judged: Models with a judged operator on every device.
+        blind: Models in which too large a change could hide on a device.
+        typical: The largest typical change that could hide in a model; None without a limit.
+        worst: The largest change that could hide in an operator; None if nothing was judged.
+        explained: Operators whose change was explained by the shift of a whole run.
+        operators: Judged operators.
+    """
+
+    models: int
+    judged: int
+    blind: int
+    typical: float | None
+    worst: float | None
+    explained: int
+    operators: int
+
+    @classmethod
+    def of(cls, rows: Sequence[Sensitivity]) -> SensitivitySummary:
+        """The summary of a report's models."""
+        models: dict[tuple[str, str | None], list[Sensitivity]] = defaultdict(list)
+        for row in rows:
+            models[row.model, row.backend].append(row)
+        judged = [row for row in rows if row.judged_count]
+        typical = [row.typical for row in judged]
+        return cls(
+            len(models),
+            sum(all(row.judged_count for row in own) for own in models.values()),
+            sum(any(row.is_blind for row in own) for own in models.values()),
+            None if None in typical else max((t for t in typical if t is not None), default=None),
+            max((row.worst for row in judged if row.worst is not None), default=None),
+            sum(row.explained_count for row in rows),
+            sum(row.judged_count for row in rows),
+        )
+
+    def share(self, models: int) -> str:
+        """A number of the models, in words."""
+        return f"{models:,} of {count_text(self.models, 'model')}"
+
+    @property
+    def reach(self) -> str:
+        """The part of the models to which the verdict applies, if not all."""
+        return "" if self.judged == self.models else f" on {self.share(self.judged)}"
+
+    @property
+    def limits(self) -> str:
+        """The changes that could hide, typically and at worst."""
+        typical = "any size" if self.typical is None else change_text(self.typical)
+        worst = "" if self.worst is None else f", at worst of {change_text(self.worst)}"
+        return f"changes of {typical} could hide{worst}"
+
+
+def sensitivity_text(row: Sensitivity) -> str:
+    """The change that could hide in a model, or the data needed to judge it."""
+    if row.missing is not None:
+        return row.missing
+    explained = f", {row.explained_count:,} explained by the shift of the run"
+    return (
+        f"{SensitivitySummary.of([row]).limits}; {row.judged_count:,} of {row.series_count:,} "
+        "series judged"
+        f"{explained if row.explained_count else ''}"
+    )

@@ -16,7 +16,7 @@ from tracehouse.queries.report.figures import (
     place_text,
 )
 from tracehouse.queries.report.outline import list_known, sort_groups
-from tracehouse.queries.report.sensitivity_summary import SensitivitySummary
+from tracehouse.queries.report.sensitivity import SensitivitySummary
 from tracehouse.queries.report.verdicts import State, Verdict
 from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 

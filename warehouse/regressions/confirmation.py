@@ -12,9 +12,9 @@ import numpy as np
 
 from tracehouse.warehouse.regressions.errors import MOST_NIGHTS_TOGETHER
 from tracehouse.warehouse.regressions.history import SeriesHistory
-from tracehouse.warehouse.regressions.level_changes import LevelChange, compare_builds
 from tracehouse.warehouse.regressions.nightly import HALF, Rules
 from tracehouse.warehouse.regressions.states import StateCells, find_state_error
+from tracehouse.warehouse.regressions.verdicts import LevelChange, compare_builds
 from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask, log_change
 from tracehouse.warehouse.statistics.device_states import NO_KERNEL
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracehouse.warehouse.regressions.groups import ChangeGroup, hash_id, number_repeated_ids
-from tracehouse.warehouse.regressions.level_changes import LevelChange
 from tracehouse.warehouse.regressions.series_values import number_rows
+from tracehouse.warehouse.regressions.verdicts import LevelChange
 
 MEMORY = "allocated_bytes"
 _SHARE = "delegated_share"

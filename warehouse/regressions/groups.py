@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from tracehouse.warehouse.regressions.level_changes import LevelChange
+from tracehouse.warehouse.regressions.verdicts import LevelChange
 
 NEIGHBOURS = 2  # builds from the first change of a cause to its last one
 _ID_LETTERS = 12

@@ -15,10 +15,8 @@ import pyarrow.compute as pc
 
 from tracehouse.warehouse.regressions.fleet import Fleet, FleetNight, MinChange, build_fleet
 from tracehouse.warehouse.regressions.history import Cells, Series, SeriesHistory
-from tracehouse.warehouse.regressions.level_changes import LevelChange
 from tracehouse.warehouse.regressions.nightly import Rules
-from tracehouse.warehouse.regressions.pool_changes import spread_to_devices
-from tracehouse.warehouse.regressions.pools import NO_POOL
+from tracehouse.warehouse.regressions.pools import NO_POOL, spread_to_devices
 from tracehouse.warehouse.regressions.replay import Replay, replay
 from tracehouse.warehouse.regressions.series_values import (
     CONTAINERS,
@@ -26,6 +24,7 @@ from tracehouse.warehouse.regressions.series_values import (
     number_families,
     number_rows,
 )
+from tracehouse.warehouse.regressions.verdicts import LevelChange
 from tracehouse.warehouse.statistics.arrays import Ints
 from tracehouse.warehouse.statistics.runs import places_in_runs
 

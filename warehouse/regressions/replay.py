@@ -20,11 +20,6 @@ from tracehouse.warehouse.regressions.baseline import Base, Bases
 from tracehouse.warehouse.regressions.confirmation import Answer, check_nights
 from tracehouse.warehouse.regressions.errors import Errors
 from tracehouse.warehouse.regressions.history import Cells, SeriesHistory, summarise_cells
-from tracehouse.warehouse.regressions.level_changes import (
-    LevelChange,
-    compare_builds,
-    share_of_change,
-)
 from tracehouse.warehouse.regressions.nightly import (
     HALF,
     NightResult,
@@ -35,6 +30,7 @@ from tracehouse.warehouse.regressions.nightly import (
     judge_night,
 )
 from tracehouse.warehouse.regressions.states import StateCells, find_unrest, summarise_states
+from tracehouse.warehouse.regressions.verdicts import LevelChange, compare_builds, share_of_change
 from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
 from tracehouse.warehouse.statistics.device_states import (
     NO_UNIT,

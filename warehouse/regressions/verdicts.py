@@ -1,12 +1,18 @@
-"""Verdicts of the judge of two builds on a series, with all their properties. Pure.
-
-It imports nothing, so that commands that only print verdicts start without numpy.
-"""
+"""Verdicts of two builds, and changes of a level: what a night says of a series."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
+
+import numpy as np
+
+from tracehouse.warehouse.regressions.history import SeriesHistory, gather_values
+from tracehouse.warehouse.statistics.arrays import Floats, Ints
+from tracehouse.warehouse.statistics.two_samples import SampleComparison, compare_samples
 
 
 class SeriesVerdict(StrEnum):
@@ -49,3 +55,93 @@ class SeriesVerdict(StrEnum):
         member._value_ = name
         member.words, member.detail, member.is_judged = words, detail, is_judged
         return member
+
+
+@dataclass(eq=False)
+class LevelChange:
+    """A change of a series to another level.
+
+    Attributes:
+        series: Number of the series.
+        direction: 1 for slower, -1 for faster.
+        suspected: Build of the first hit.
+        first_bad: First build at the new level.
+        last_good: Last build of the base with dumps before `first_bad`.
+        base: Builds of the old level, at most as many as in a base.
+        is_loud: Whether the first hit was reported before it was confirmed.
+        is_residual: Whether values without the states of the device decide.
+        is_relative: Whether the values are relative to a reference build, otherwise.
+        witness_error: Error of a build by values relative to a reference build; infinite if it was
+            not recorded with the build and with the base.
+        own_reaction: Factor of the state that is subtracted from those values.
+        shift: Size of the change, a logarithm.
+        errors: Errors of 1, 2, ... consecutive builds, as known at the suspicion.
+        night_spread: Usual distance of builds from the base in any mode.
+        state_error: Squared error added by a state at distance 1 from the base's state.
+        state_spread: How far the states of the base's builds are apart.
+        p_adjusted: p of the night of the suspicion, after Benjamini-Hochberg.
+        confirmed: Build that confirmed the change; None while it is suspected.
+        fixed: First build back at the old level; None if there is no such build.
+        back: Consecutive nights back at the old level.
+        pool: Series of the pool that shows the change, if the series by itself does not.
+        pool_shift: Size of the pool's change, if any.
+    """
+
+    series: int
+    direction: int
+    suspected: int
+    first_bad: int
+    last_good: int
+    base: Ints
+    is_loud: bool
+    is_residual: bool
+    own_reaction: float
+    shift: float
+    errors: list[float]
+    state_error: float
+    p_adjusted: float
+    confirmed: int | None = None
+    fixed: int | None = None
+    back: list[int] = field(default_factory=list)
+    pool: int | None = None
+    pool_shift: float = 0.0
+    is_relative: bool = False
+    witness_error: float = math.inf
+    night_spread: float = 0.0
+    state_spread: float = 0.0
+
+    @property
+    def reaction(self) -> float:
+        """Factor of the state that is subtracted from the values; 0 if raw values decide."""
+        return self.own_reaction * self.is_residual
+
+    def list_nights(self, dump_count: Ints) -> Ints:
+        """The nights at the new level; `dump_count` has the series' dumps in each night."""
+        end = len(dump_count) if self.fixed is None else self.fixed
+        nights = np.arange(self.first_bad, end)
+        there: Ints = nights[dump_count[nights] > 0]
+        return there
+
+
+def compare_builds(
+    history: SeriesHistory, pairs: Sequence[tuple[LevelChange, Ints, Ints]]
+) -> SampleComparison:
+    """Compare builds of changed series with other builds, by raw or residual values.
+
+    Each change in `pairs` has the builds of the base and of the head.
+    """
+    series = np.array([change.series for change, _, _ in pairs], np.int64)
+    reaction = np.array([change.reaction for change, _, _ in pairs])
+    chosen = np.zeros((2, len(pairs), history.build_count), bool)
+    for row, (_, base, head) in enumerate(pairs):
+        chosen[0, row, base] = True
+        chosen[1, row, head] = True
+    return compare_samples(*(gather_values(history, series, each, reaction) for each in chosen))
+
+
+def share_of_change(level: Floats, change: LevelChange, night: int) -> float:
+    """Position of a night between the levels of a change: 0 is the old level, 1 the new one.
+
+    `level` is that of the series in each build, by the values that decide the change.
+    """
+    return float((level[night] - np.median(level[change.base])) / change.shift)

@@ -14,7 +14,7 @@ from tracehouse.cli.serve.page.page_request import DATES, NAMES, PageRequest
 from tracehouse.queries.comparison import describe_pair
 from tracehouse.queries.report.comparable import find_obstacle
 from tracehouse.queries.report.figures import name_text
-from tracehouse.queries.report.pair_breakdowns import PairBreakdowns
+from tracehouse.queries.report.method_breakdowns import PairBreakdowns
 from tracehouse.queries.report.tables import list_sums
 
 BUILDS = {"base": "the one before", "head": "the last build"}

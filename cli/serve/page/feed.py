@@ -11,8 +11,8 @@ from tracehouse.cli.serve.access.authorization import need_all_pools
 from tracehouse.cli.serve.page.cells import link
 from tracehouse.cli.serve.page.page_request import PageRequest
 from tracehouse.queries.printable import printable
+from tracehouse.queries.report.junit import xml_file
 from tracehouse.queries.report.sentences import split_summary
-from tracehouse.queries.report.xml_file import xml_file
 
 _ATOM = "http://www.w3.org/2005/Atom"
 _NIGHTS = """SELECT n.build, n.summary, max(n.judged_at) AS judged_at

@@ -11,7 +11,7 @@ from tracehouse.queries.report.change import Change, ChangeTable, change_of_grou
 from tracehouse.queries.report.content import Group, Member, Report
 from tracehouse.queries.report.figures import count_text, is_measure, name_text
 from tracehouse.queries.report.outline import commits_url, sections
-from tracehouse.queries.report.sensitivity_summary import SensitivitySummary
+from tracehouse.queries.report.sensitivity import SensitivitySummary
 from tracehouse.queries.report.sentences import lead_text, split_summary
 from tracehouse.queries.report.settings import Settings, SettingsError
 from tracehouse.queries.report.stored_nights import LastNight, NightKey, last_night

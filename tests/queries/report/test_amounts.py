@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracehouse.queries.report.amounts import Amount, parse_amount
+from tracehouse.queries.report.settings import Amount, parse_amount
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from tests.support.tiny_dumps import tiny_dump
 from tracehouse import Warehouse
 from tracehouse.ingest.dump import Dump
 from tracehouse.ingest.manifest.models import Manifest
-from tracehouse.queries.report.build_order import note_order
+from tracehouse.queries.report.comparable import note_order
 from tracehouse.queries.report.night import find_head, list_builds
 from tracehouse.queries.report.settings import Settings
 from tracehouse.warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments

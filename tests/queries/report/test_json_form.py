@@ -10,7 +10,7 @@ from tests.support.reports import full_report, member, named_report
 from tests.support.reports import report as report_of
 from tests.support.strange_names import NAMES
 from tracehouse.queries.report.content import Report
-from tracehouse.queries.report.json_form import json_form
+from tracehouse.queries.report.forms import json_form
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "report.schema.json"
 

@@ -14,7 +14,7 @@ from tests.support.store_rows import LONG_AGO
 from tests.tools.simulation.farm import FarmWriter
 from tests.tools.simulation.plan import FarmSize, plan_farm
 from tracehouse import Warehouse
-from tracehouse.queries.report.json_form import json_form
+from tracehouse.queries.report.forms import json_form
 from tracehouse.queries.report.nightly import nightly_report
 from tracehouse.queries.report.outline import verdict_text
 from tracehouse.queries.report.settings import Mute, Settings

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tracehouse.queries.report.breakdown import break_down
-from tracehouse.queries.report.text_table import sum_lines, table_lines
+from tracehouse.queries.report.terminal import sum_lines, table_lines
 
 PLACE = {"device": "phone", "model": "m", "backend": None, "run": "Execute"}
 

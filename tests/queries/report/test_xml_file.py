@@ -4,7 +4,7 @@ from xml.etree.ElementTree import Element, SubElement, fromstring
 
 import pytest
 
-from tracehouse.queries.report.xml_file import xml_file
+from tracehouse.queries.report.junit import xml_file
 
 pytestmark = pytest.mark.unit
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.pair_rows import CONV, RELU, sides, two_builds, values_table
-from tracehouse.warehouse.regressions.pair_explanations import Explanation, explain_changes
+from tracehouse.warehouse.regressions.pair import Explanation, explain_changes
 from tracehouse.warehouse.regressions.pair_figures import compare_series
 from tracehouse.warehouse.regressions.pair_series import lay_out_pair
 from tracehouse.warehouse.regressions.pair_verdicts import Limits, judge_series

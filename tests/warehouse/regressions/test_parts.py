@@ -17,7 +17,7 @@ from tracehouse.warehouse.regressions.parts import (
     keep_changed,
     same_run,
 )
-from tracehouse.warehouse.regressions.pool_changes import spread_to_devices
+from tracehouse.warehouse.regressions.pools import spread_to_devices
 from tracehouse.warehouse.statistics.device_states import NO_KERNEL
 
 NIGHTS = 14
