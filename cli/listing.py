@@ -17,7 +17,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Samples": ("sample",),
 }
 NAMES = frozenset(name for names in GROUPS.values() for name in names)
-# The canned queries by question, as docs/questions.md has them, the most useful ones first.
+# The canned queries by question, the most useful ones first.
 QUESTIONS: Mapping[str, tuple[str, ...]] = {
     "First": (
         *("coverage", "percentiles", "operator_hotspots", "framework_tax"),

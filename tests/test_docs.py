@@ -14,7 +14,7 @@ from tracehouse import Inspector
 from tracehouse.cli.app import app
 from tracehouse.cli.listing import QUESTIONS
 from tracehouse.ingest.manifest.models import Manifest
-from tracehouse.warehouse.catalogue.queries import list_queries
+from tracehouse.warehouse.catalogue.queries import list_headers, list_queries
 from tracehouse.warehouse.catalogue.views import load_views
 from tracehouse.warehouse.engine.tables import TABLES
 
@@ -54,14 +54,16 @@ def named_in_documents(pattern: str) -> dict[str, set[str]]:
     return {name: set(re.findall(pattern, text)) for name, text in TEXTS.items()}
 
 
-def test_commands_page_has_a_line_about_every_command() -> None:
-    rows = re.findall(r"^\| `tracehouse (?:--url URL )?([\w-]+)", TEXTS["docs/commands.md"], re.M)
-    assert COMMANDS - set(rows) == set()
+def test_commands_page_names_every_command() -> None:
+    named = set(re.findall(r"`tracehouse (?:--url URL )?([\w-]+)", TEXTS["docs/commands.md"]))
+    assert COMMANDS - named == set()
 
 
-def test_questions_page_has_a_line_about_every_query() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| ", TEXTS["docs/questions.md"], re.MULTILINE)
-    assert rows == [name for names in QUESTIONS.values() for name in names]
+def test_questions_page_names_only_queries_and_columns_that_exist() -> None:
+    table = TEXTS["docs/questions.md"].partition("| question | answer |")[2].partition("\n\n")[0]
+    columns = {column.name for header in list_headers() for column in header.columns}
+    named = set(re.findall(r"`([a-z]+(?:_\w+)*)[` ]", table)) - COMMANDS - {"tracehouse"}
+    assert named <= QUERIES | columns
 
 
 def test_migration_page_names_all_that_a_script_may_have_used() -> None:
@@ -121,6 +123,12 @@ def test_reference_has_every_command_query_and_table() -> None:
     }
     assert {f"tracehouse {name}" for name in COMMANDS} <= titles
     assert titles >= QUERIES | {*TABLES, *load_views(), "tracehouse store archive get"}
+
+
+def test_reference_begins_with_every_query_by_question() -> None:
+    table = queries_page().partition("\n## ")[0]
+    rows = re.findall(r"^\| \[`(\w+)`\]", table, re.MULTILINE)
+    assert rows == [name for names in QUESTIONS.values() for name in names]
 
 
 def test_dead_links_are_found(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from tracehouse.cli.app import app
+from tracehouse.cli.listing import QUESTIONS
 from tracehouse.warehouse.catalogue.header import Column, Header, Parameter, parse_header
 from tracehouse.warehouse.catalogue.queries import list_headers
 from tracehouse.warehouse.catalogue.sql_files import read_sql_files
@@ -37,7 +38,11 @@ def read_helps() -> Iterator[tuple[tuple[str, ...], str]]:
 def queries_page() -> str:
     """Every canned query with its parameters and columns."""
     headers = {header.name: header for header in list_headers()}
-    return "\n".join(["# Canned queries\n", *(_query(headers[name]) for name in sorted(headers))])
+    parts = ["# Canned queries\n"]
+    for question, names in QUESTIONS.items():
+        rows = [(f"[`{name}`](#{name})", headers[name].purpose) for name in names]
+        parts.append(f"**{question}**\n\n" + _table(("query", "answers"), rows))
+    return "\n".join([*parts, *(_query(headers[name]) for name in sorted(headers))])
 
 
 def schema_page() -> str:
