@@ -1,7 +1,9 @@
 -- device_health: Devices that are silent, refused or hot, before those that are well.
 --
 -- A device is compared with the other devices of its pool, or with all others if it is
--- alone in its pool. It is silent if half of them or more have the same newer build.
+-- alone in its pool. It is silent if half of them or more have the same newer build,
+-- and one of its builds is of one of them, too: where each build is recorded on another
+-- device, none is expected.
 -- It is refused if at least three of its dumps were refused, and a share of them that
 -- is 2 % or more, and more than twice as large as that of the others (of a device that
 -- is alone in the store, more than half). It is hot if the temperature in the manifests
@@ -156,6 +158,19 @@ others AS (
     JOIN own AS o ON (o.device <> j.device OR o.pool <> j.pool)
         AND (o.pool = j.pool OR p.device_count <= 1)
 ),
+sharing AS (
+    SELECT DISTINCT n.device, n.pool
+    FROM nights AS n
+    JOIN pools AS p ON p.pool = n.pool
+    JOIN (SELECT age, count(*) AS device_count FROM nights GROUP BY age) AS w
+        ON w.age = n.age
+    JOIN (
+        SELECT pool, age, count(*) AS device_count
+        FROM nights
+        GROUP BY pool, age
+    ) AS i ON i.pool = n.pool AND i.age = n.age
+    WHERE CASE WHEN p.device_count > 1 THEN i.device_count ELSE w.device_count END > 1
+),
 silent AS (
     SELECT DISTINCT b.device, b.pool
     FROM (
@@ -170,6 +185,7 @@ silent AS (
         FROM others
         GROUP BY device, pool
     ) AS c ON c.device = b.device AND c.pool = b.pool
+    JOIN sharing AS s ON s.device = b.device AND s.pool = b.pool
     WHERE 2 * b.newer_count >= c.other_count
 ),
 compared AS (

@@ -118,6 +118,17 @@ def test_a_device_is_not_silent_because_another_records_other_builds():
     assert problems == dict.fromkeys(["phone-1", "phone-2", "phone-3", "phone-4"])
 
 
+@pytest.mark.parametrize("pool", [None, "lab"])
+def test_a_device_is_not_silent_where_each_build_is_recorded_on_another_device(pool):
+    store = StoreRows()
+    for number, device in enumerate(["ab", "fresh", "quiet"]):
+        for ordinal in (2 * number + 1, 2 * number + 2):
+            store.add_build(f"b{ordinal}", ordinal=ordinal)
+            store.add_dump(device=device, pool=pool or device, build=f"b{ordinal}")
+    problems = {name: row["problems"] for name, row in _rows(store.connect()).items()}
+    assert problems == dict.fromkeys(["ab", "fresh", "quiet"])
+
+
 def test_few_of_many_refusals_are_no_problem():
     store = StoreRows()
     store.add_build("b1", ordinal=1)
