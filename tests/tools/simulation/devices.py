@@ -86,7 +86,7 @@ class Kind:
     @property
     def pool(self) -> str:
         """Name of the pool."""
-        return f"sim-{self.name}s"
+        return f"sim-{self.name}{'es' if self.name.endswith('ch') else 's'}"
 
 
 KINDS = (
