@@ -40,6 +40,9 @@ from tracehouse.ingest.simulation.dump_template import repeat_runs
 TURNS = 5
 DEVICES, DUMPS = 5, 20  # of a device and build of the large store: 20 M events
 NIGHTS = (30, 10, 20, 10, 10)  # devices, models, builds, dumps, operators
+# Commands that had other words, the former ones first: a revision may know them by another meaning.
+NIGHTLY = (("report", "--nightly"), ("report",))
+REBUILD = (("rebuild",), ("store", "rebuild"))
 _WORKER = Path(__file__).with_name("against_worker.py")
 _START = f"import runpy; runpy.run_path({str(_WORKER)!r}, run_name='__main__')"
 
@@ -173,10 +176,11 @@ def _questions(dumps: Path) -> Iterator[tuple[str, list[Question]]]:
     yield (
         "start-up",
         [
-            Question("tracehouse --help", ("run", "--help")),
-            Question("tracehouse inspect", ("run", "inspect", SMALL)),
+            Question("tracehouse --help", ("run", [[]], "--help")),
+            Question("tracehouse inspect", ("run", [["inspect"]], SMALL)),
             Question(
-                "tracehouse sql 'SELECT 1'", ("run", "sql", "SELECT 1", "--store", "{own}/small")
+                "tracehouse sql 'SELECT 1'",
+                ("run", [["sql"]], "SELECT 1", "--store", "{own}/small"),
             ),
         ],
     )
@@ -196,11 +200,13 @@ def _questions(dumps: Path) -> Iterator[tuple[str, list[Question]]]:
         "reports",
         [
             # Once: a night that was judged is stored, and only read again.
-            Question("nightly report", ("run", "report", "--format", "json", *nights), 1),
-            Question("compare", ("run", "compare", *pair, "--format", "json", *nights), 3),
+            Question("nightly report", ("run", NIGHTLY, "--format", "json", *nights), 1),
+            Question("compare", ("run", [["compare"]], *pair, "--format", "json", *nights), 3),
         ],
     )
     served = ("serve", "{new}served", dumps / "few", "percentiles")
+    rebuild = ("run", REBUILD, "--store", "{own}/small")
+    yield "upkeep", [Question("rebuild a store of 148 dumps", rebuild, 3)]
     yield "service", [Question("serve 20 uploads and 20 queries", served, 3)]
 
 
