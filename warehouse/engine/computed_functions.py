@@ -33,7 +33,7 @@ def smallest_change(values: pa.Array) -> pa.Array:
 
 
 def steadiness(places: pa.Array, values: pa.Array, warm_up: pa.Array) -> pa.Array:
-    """See `find_steadiness`, of values in the order of their places, without the first `warm_up`."""
+    """See `find_steadiness`: of values in the order of their places, less the first `warm_up`."""
     lists, order = _whole(values), _whole(places)
     sizes = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
     samples = lists.flatten().to_numpy(zero_copy_only=False)

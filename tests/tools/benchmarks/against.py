@@ -56,11 +56,14 @@ class Side:
 
     def __init__(self, tree: Path, folder: Path) -> None:
         """Start it."""
+        # Installed code is compiled once; else a process would pay for each line that it imports.
+        own = {"PYTHONPATH": str(tree), "PYTHONPYCACHEPREFIX": str(folder / "pycache")}
+        kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         self._folder = folder
         self._process = subprocess.Popen(
             [sys.executable, "-c", _START],
             cwd=tree,
-            env={**os.environ, "PYTHONPATH": str(tree)},
+            env=kept | own,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -58,6 +58,8 @@ def _command(*arguments: str) -> list[str]:
 
 def _run(wordings: list[list[str]], *options: str) -> Callable[[], object]:
     """A command, in the first of its wordings that this revision knows."""
+    _held.close()  # a command may write what is held
+    _opened.clear()
     command = [*next(filter(_knows, wordings), wordings[-1]), *options]
     return lambda: _complete(*command)
 
