@@ -24,33 +24,15 @@
 --                         less 1.
 WITH noise AS (
     SELECT
-        dump_id, run_signature_id, run_count, median(value) AS value,
-        variation(value, excess) AS cv,
-        quartile_spread(value) AS iqr_share,
-        percentile_cont(0.99) WITHIN GROUP (ORDER BY value)
-            / nullif(median(value), 0e0) AS p99_over_p50,
-        max(value) / nullif(min(value), 0e0) AS max_over_min,
-        drift(value, k, run_count) AS drift
-    FROM (
-        SELECT
-            *, value - min(value) OVER (PARTITION BY dump_id, run_signature_id)
-                AS excess
-        FROM (
-            SELECT
-                t.dump_id, t.run_signature_id,
-                t.execute_ticks * coalesce(d.ns_per_tick, 1e0) AS value,
-                row_number() OVER (
-                    PARTITION BY t.dump_id, t.run_signature_id ORDER BY t.run_index
-                ) - 5 AS k,
-                count(*) OVER (PARTITION BY t.dump_id, t.run_signature_id) - 5
-                    AS run_count
-            FROM run_totals AS t
-            JOIN dumps AS d ON d.dump_id = t.dump_id
-            WHERE t.dump_id IN (SELECT dump_id FROM chosen_dumps)
-        ) AS r
-        WHERE k > 0 AND run_count >= 20
-    ) AS s
-    GROUP BY dump_id, run_signature_id, run_count
+        t.dump_id, t.run_signature_id, count(*) - 5 AS run_count,
+        steadiness_of(
+            t.execute_ticks * coalesce(d.ns_per_tick, 1e0), t.run_index, 5
+        ) AS found
+    FROM run_totals AS t
+    JOIN dumps AS d ON d.dump_id = t.dump_id
+    WHERE t.dump_id IN (SELECT dump_id FROM chosen_dumps)
+    GROUP BY t.dump_id, t.run_signature_id
+    HAVING count(*) >= 25
 ),
 named AS (
     SELECT
@@ -65,8 +47,10 @@ named AS (
 )
 SELECT
     n.dump_id, d.device, d.model, d.backend, n.run, d.build, d.captured_at,
-    n.run_count, n.value, CASE WHEN d.ns_per_tick > 0 THEN n.value END AS value_ns,
-    n.cv, n.iqr_share, n.p99_over_p50, n.max_over_min, n.drift
+    n.run_count, n.found.typical AS value,
+    CASE WHEN d.ns_per_tick > 0 THEN n.found.typical END AS value_ns,
+    n.found.cv, n.found.iqr_share, n.found.p99_over_p50, n.found.max_over_min,
+    n.found.drift
 FROM named AS n
 JOIN named_dumps AS d ON d.dump_id = n.dump_id
 WHERE n.choice = 1

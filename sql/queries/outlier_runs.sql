@@ -58,15 +58,19 @@ slow AS (
             r.execute_ticks, (1 + CAST(:min_excess AS DOUBLE)) * m.execute_p50
         )
 ),
--- Added up before the joins: few of all events are in slow runs.
+-- Added up before the joins: few of all events are in slow runs. Each of these has a
+-- Method::execute, unless its events were dropped.
 spent AS (
     SELECT
         e.dump_id, e.run_index, e.run_signature_id, e.event_signature_id,
         count(*) AS event_count,
         sum(e.duration_ticks) AS total_ticks
     FROM events AS e
-    WHERE e.dump_id IN (SELECT dump_id FROM slow)
-        AND (e.dump_id, e.run_index) IN (SELECT dump_id, run_index FROM slow)
+    JOIN dumps AS d
+        ON d.dump_id = e.dump_id AND d.dump_id IN (SELECT dump_id FROM slow)
+    JOIN event_signatures AS s ON s.event_signature_id = e.event_signature_id
+    WHERE (e.dump_id, e.run_index) IN (SELECT dump_id, run_index FROM slow)
+        AND s.kind IN ('method', 'kernel', 'delegate_call', 'delegate_op')
     GROUP BY e.dump_id, e.run_index, e.run_signature_id, e.event_signature_id
 ),
 -- How far each event of a slow run is from its median, in ticks of the run's clock.

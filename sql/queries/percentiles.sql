@@ -44,46 +44,57 @@ WITH signatures AS (
 ),
 chosen_runs AS (
     SELECT
-        c.dump_id, c.place_id, c.ns_per_tick, c.delegate_ns_per_tick,
-        r.run_signature_id, r.run, dense_rank() OVER (ORDER BY r.run) AS run_id
+        c.dump_id, c.device, c.pool, c.build, c.model, c.backend, c.group_value,
+        c.ns_per_tick, c.delegate_ns_per_tick, r.run_signature_id, r.run,
+        dense_rank() OVER (ORDER BY c.place_id, r.run) AS run_id
     FROM grouped_dumps AS c
     JOIN named_run_signatures AS r ON r.dump_id = c.dump_id
     WHERE is_chosen(:run, r.run)
 ),
-buckets AS (
-    SELECT
-        place_id, run_id, key_id, sum(event_count) AS event_count,
-        CASE WHEN bucket < 0 THEN 0e0 ELSE exp(bucket * ln(1.01e0 / 0.99e0)) END
-            * 0.99e0 * tick_ns AS duration_ns
+-- What the events of a signature in a dump count for: one join tells this of an event.
+samples AS (
+    SELECT *, CAST(dense_rank() OVER (ORDER BY run_id, key_id) AS INT) AS row_id
     FROM (
         SELECT
-            c.place_id, c.run_id, s.key_id, b.bucket, b.event_count,
-            tick_ns(s, c) AS tick_ns
-        FROM event_buckets AS b
-        JOIN chosen_runs AS c
-            ON c.dump_id = b.dump_id AND c.run_signature_id = b.run_signature_id
-        JOIN signatures AS s ON s.event_signature_id = b.event_signature_id
-        WHERE CAST(:approx AS BOOLEAN)
-            AND b.dump_id IN (SELECT dump_id FROM grouped_dumps)
-    ) AS counts
-    GROUP BY place_id, run_id, key_id, bucket, tick_ns
+            t.dump_id, t.run_signature_id, t.event_signature_id, r.run_id, s.key_id,
+            t.sample_count, t.sum_ticks, t.min_ticks, t.max_ticks,
+            tick_ns(s, r) AS tick_ns
+        FROM event_stats AS t
+        JOIN chosen_runs AS r
+            ON r.dump_id = t.dump_id AND r.run_signature_id = t.run_signature_id
+        JOIN signatures AS s ON s.event_signature_id = t.event_signature_id
+        WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
+    ) AS t
+    WHERE tick_ns IS NOT NULL
+),
+buckets AS (
+    SELECT
+        x.row_id, sum(b.event_count) AS event_count,
+        CASE WHEN b.bucket < 0 THEN 0e0 ELSE exp(b.bucket * ln(1.01e0 / 0.99e0)) END
+            * 0.99e0 * x.tick_ns AS duration_ns
+    FROM event_buckets AS b
+    JOIN dumps AS d
+        ON d.dump_id = b.dump_id
+        AND d.dump_id IN (SELECT dump_id FROM grouped_dumps)
+    JOIN samples AS x ON x.dump_id = b.dump_id AND same_event(x, b)
+    WHERE CAST(:approx AS BOOLEAN)
+    GROUP BY x.row_id, b.bucket, x.tick_ns
 ),
 steps AS (
     SELECT
-        place_id, run_id, key_id, duration_ns, event_count,
-        sum(event_count) OVER (PARTITION BY place_id, run_id, key_id) AS total,
+        row_id, duration_ns, event_count,
+        sum(event_count) OVER (PARTITION BY row_id) AS total,
         sum(event_count) OVER (
-            PARTITION BY place_id, run_id, key_id ORDER BY duration_ns
+            PARTITION BY row_id ORDER BY duration_ns
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS reached
     FROM buckets
-    WHERE duration_ns IS NOT NULL
 ),
 -- The two events that a percentile lies between: of n in order those at (n - 1) times
 -- the percentage, counted from 0.
 neighbours AS (
     SELECT
-        s.place_id, s.run_id, s.key_id, p.percent, s.total,
+        s.row_id, p.percent, s.total,
         min(CASE
             WHEN s.reached * 100 > (s.total - 1) * p.percent THEN s.duration_ns
         END) AS below,
@@ -92,29 +103,27 @@ neighbours AS (
         END) AS above
     FROM steps AS s
     CROSS JOIN (VALUES (10), (50), (90), (95), (99)) AS p (percent)
-    GROUP BY s.place_id, s.run_id, s.key_id, p.percent, s.total
+    GROUP BY s.row_id, p.percent, s.total
 ),
 -- All five at once: the samples of a group are held once, not five times.
 exact_quantiles AS (
     SELECT
-        place_id, run_id, key_id, count(duration_ns) AS counted,
-        percentile(duration_ns, array(1e-1, 5e-1, 9e-1, 95e-2, 99e-2)) AS shares
-    FROM (
-        SELECT
-            c.place_id, c.run_id, s.key_id,
-            e.duration_ticks * tick_ns(s, c) AS duration_ns
-        FROM events AS e
-        JOIN chosen_runs AS c
-            ON c.dump_id = e.dump_id AND c.run_signature_id = e.run_signature_id
-        JOIN signatures AS s ON s.event_signature_id = e.event_signature_id
-        WHERE e.flags <= 1 AND NOT CAST(:approx AS BOOLEAN)
-            AND e.dump_id IN (SELECT dump_id FROM grouped_dumps)
-    ) AS samples
-    GROUP BY place_id, run_id, key_id
+        x.row_id, count(*) AS counted,
+        percentile(
+            e.duration_ticks * x.tick_ns, array(1e-1, 5e-1, 9e-1, 95e-2, 99e-2)
+        ) AS shares
+    FROM events AS e
+    -- A join by one key alone has DuckDB leave out other dumps while it reads.
+    JOIN dumps AS d
+        ON d.dump_id = e.dump_id
+        AND d.dump_id IN (SELECT dump_id FROM grouped_dumps)
+    JOIN samples AS x ON x.dump_id = e.dump_id AND same_event(x, e)
+    WHERE e.flags <= 1 AND NOT CAST(:approx AS BOOLEAN)
+    GROUP BY x.row_id
 ),
 quantiles AS (
     SELECT
-        place_id, run_id, key_id, max(total) AS counted,
+        row_id, max(total) AS counted,
         max(CASE WHEN percent = 10 THEN value END) AS p10_ns,
         max(CASE WHEN percent = 50 THEN value END) AS p50_ns,
         max(CASE WHEN percent = 90 THEN value END) AS p90_ns,
@@ -125,10 +134,10 @@ quantiles AS (
             *, below + (above - below) * ((total - 1) * percent % 100 / 100e0) AS value
         FROM neighbours
     ) AS n
-    GROUP BY place_id, run_id, key_id
+    GROUP BY row_id
     UNION ALL
     SELECT
-        place_id, run_id, key_id, counted,
+        row_id, counted,
         element_at(shares, 1) AS p10_ns,
         element_at(shares, 2) AS p50_ns,
         element_at(shares, 3) AS p90_ns,
@@ -138,39 +147,29 @@ quantiles AS (
 ),
 totals AS (
     SELECT
-        place_id, run_id, key_id, device, pool, build, model, backend, group_value,
-        run, event_name, instruction_id, delegate_id, kind,
-        CAST(sum(sample_count) AS BIGINT) AS sample_count,
+        row_id, run_id, key_id, CAST(sum(sample_count) AS BIGINT) AS sample_count,
         exact_sum(sum_ticks * tick_ns) / sum(sample_count) AS avg_ns,
-        min(min_ticks * tick_ns) AS min_ns,
-        max(max_ticks * tick_ns) AS max_ns
-    FROM (
-        SELECT
-            t.sample_count, t.sum_ticks, t.min_ticks, t.max_ticks, r.run_id, r.run,
-            c.place_id, c.device, c.pool, c.build, c.model, c.backend, c.group_value,
-            s.key_id, s.event_name, s.instruction_id, s.delegate_id, s.kind,
-            tick_ns(s, c) AS tick_ns
-        FROM event_stats AS t
-        JOIN grouped_dumps AS c ON c.dump_id = t.dump_id
-        JOIN chosen_runs AS r
-            ON r.dump_id = t.dump_id AND r.run_signature_id = t.run_signature_id
-        JOIN signatures AS s ON s.event_signature_id = t.event_signature_id
-        WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
-    ) AS timed
-    WHERE tick_ns IS NOT NULL
-    GROUP BY
-        place_id, run_id, key_id, device, pool, build, model, backend, group_value,
-        run, event_name, instruction_id, delegate_id, kind
+        min(min_ticks * tick_ns) AS min_ns, max(max_ticks * tick_ns) AS max_ns
+    FROM samples
+    GROUP BY row_id, run_id, key_id
 )
 SELECT
-    t.device, t.pool, t.build, t.model, t.backend, t.group_value AS group,
-    t.run, t.event_name, t.instruction_id, t.delegate_id, t.kind, t.sample_count,
+    r.device, r.pool, r.build, r.model, r.backend, r.group_value AS group,
+    r.run, s.event_name, s.instruction_id, s.delegate_id, s.kind, t.sample_count,
     q.p10_ns, q.p50_ns, q.p90_ns, q.p95_ns, q.p99_ns, t.avg_ns, t.min_ns, t.max_ns,
     CAST(t.sample_count - coalesce(q.counted, 0) AS BIGINT) AS missing_count,
     CASE WHEN CAST(:approx AS BOOLEAN) THEN 0.01e0 ELSE 0e0 END AS error_share
 FROM totals AS t
-LEFT JOIN quantiles AS q
-    ON q.place_id = t.place_id AND q.run_id = t.run_id AND q.key_id = t.key_id
+JOIN (
+    SELECT DISTINCT
+        run_id, device, pool, build, model, backend, group_value, run
+    FROM chosen_runs
+) AS r ON r.run_id = t.run_id
+JOIN (
+    SELECT DISTINCT key_id, event_name, instruction_id, delegate_id, kind
+    FROM signatures
+) AS s ON s.key_id = t.key_id
+LEFT JOIN quantiles AS q ON q.row_id = t.row_id
 ORDER BY
-    t.place_id, t.run, t.instruction_id NULLS LAST, t.event_name,
-    t.delegate_id NULLS LAST, t.kind
+    t.run_id, s.instruction_id NULLS LAST, s.event_name, s.delegate_id NULLS LAST,
+    s.kind

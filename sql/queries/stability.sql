@@ -62,34 +62,33 @@
 --   build_drift         DOUBLE  Change over these builds, as a share: median of the
 --                               last third over the first third's, less 1; null with
 --                               fewer than 6 builds.
-WITH figures AS (
+WITH points AS (
     SELECT
         group_id, device, model, backend, run, build, count(*) AS dump_count,
-        median(value) AS typical,
         CAST(sum(run_count) AS BIGINT) AS run_count, median(value_ns) AS p50_ns,
-        variation(value, excess) AS cv,
-        quartile_spread(value) AS iqr_share,
-        percentile_cont(0.99) WITHIN GROUP (ORDER BY value)
-            / nullif(median(value), 0e0) AS p99_over_p50,
-        max(value) / nullif(min(value), 0e0) AS max_over_min,
+        steadiness_of(value, nth, 0) AS found,
         median(cv) AS run_cv, median(iqr_share) AS run_iqr_share,
         median(p99_over_p50) AS run_p99_over_p50,
         median(max_over_min) AS run_max_over_min, median(drift) AS drift,
         exp(max(level_gap)) - 1 AS level_gap,
         smallest_change(array_sort(array_agg(y))) AS smallest,
-        count(CASE WHEN is_slow <> was_slow THEN 1 END) AS level_steps,
-        CASE WHEN count(*) >= 6 THEN drift(value, nth, group_count) END AS dump_drift
+        count(CASE WHEN is_slow <> was_slow THEN 1 END) AS level_steps
     FROM (
         SELECT
             *, lag(is_slow) OVER in_order AS was_slow,
-            row_number() OVER in_order AS nth,
-            value - min(value) OVER (PARTITION BY group_id) AS excess
+            row_number() OVER in_order AS nth
         FROM levelled_dumps
         WINDOW in_order AS (
             PARTITION BY group_id ORDER BY captured_at NULLS LAST, dump_id
         )
     ) AS d
     GROUP BY group_id, device, model, backend, run, build
+),
+figures AS (
+    SELECT
+        *, found.typical, found.cv, found.iqr_share, found.p99_over_p50,
+        found.max_over_min, CASE WHEN dump_count >= 6 THEN found.drift END AS dump_drift
+    FROM points
 ),
 -- The builds of a series: all of a model's on a device, reference builds apart.
 steps AS (

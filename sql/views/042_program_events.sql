@@ -15,7 +15,7 @@ SELECT
     ) AS INT) AS ordinal,
     s.event_name, s.delegate_id, s.instruction_id, s.kind, s.op_type
 FROM (
-    SELECT run_signature_id, events, explode(events) AS event_signature_id
+    SELECT events, run_signature_id, explode(events) AS event_signature_id
     FROM run_signatures
 ) AS l
 JOIN named_event_signatures AS s ON s.event_signature_id = l.event_signature_id

@@ -10,6 +10,7 @@ from tests.support.store_rows import Event, StoreRows
 from tracehouse.warehouse.catalogue.dialect import duckdb_text
 from tracehouse.warehouse.catalogue.parameters import bind_parameters
 from tracehouse.warehouse.catalogue.queries import find_query, load_catalogue
+from tracehouse.warehouse.catalogue.views import reads_table
 
 DEVICES, BUILDS, ROUNDS = 10, 12, 10
 RUNS = 2  # of a dump
@@ -124,6 +125,12 @@ def test_statistics_of_builds_that_are_not_compared_are_left_out_by_the_first_jo
 @pytest.mark.parametrize("name", sorted(load_catalogue().keys() - READERS))
 def test_no_query_reads_events_that_can_do_without(farm, name):
     assert "events" not in {table for table, _ in _scans(farm, name, QUESTIONS[name])}
+
+
+@pytest.mark.parametrize("name", sorted(load_catalogue()))
+def test_the_text_of_a_query_tells_whether_it_reads_events(name):
+    """By it questions are weighed, and answers say that raw events were dropped."""
+    assert reads_table(load_catalogue()[name].sql, "events") == (name in READERS)
 
 
 def test_a_dump_with_a_histogram_is_not_read_again(farm):

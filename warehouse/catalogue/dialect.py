@@ -26,9 +26,8 @@ lists everything that DuckDB spells differently, and the expressions that many f
 * `is_out_of_line(d, b)`: whether a dump was recorded far from the other devices of its build, and
   not just before its ingest, by a clock that may be right otherwise; references and trials are
   recorded at any time.
-* `variation(x, excess)`: standard deviation over mean, by what each x is above the least.
-* `quartile_spread(x)`: the 75th less the 25th percentile over the median.
-* `drift(x, place, count)`: the median of the last third over that of the first third, less 1.
+* `steadiness_of(x, place, n)`: figures of each x in the order of their places, without the first n;
+  see `Steadiness`. One aggregation lists the values and their places in the same order.
 """
 
 from __future__ import annotations
@@ -124,13 +123,7 @@ _MACROS = {  # each may use those after it
     "is_plausible": f"({{0}} >= CAST('{EARLIEST:%Y-%m-%d}' AS TIMESTAMP) "
     f"AND {{0}} <= {{1}} + INTERVAL {SLACK.days} DAY)",
     "part_of": "CASE WHEN {0} <= {1} THEN {0} / nullif({1}, 0e0) END",
-    "variation": "(sqrt(greatest(exact_sum({1} * {1}) - exact_sum({1}) * exact_sum({1}) "
-    "/ count(*), 0e0) / nullif(count(*) - 1, 0)) "
-    "/ nullif(min({0}) + exact_sum({1}) / count(*), 0e0))",
-    "quartile_spread": "((percentile_cont(0.75) WITHIN GROUP (ORDER BY {0}) "
-    "- percentile_cont(0.25) WITHIN GROUP (ORDER BY {0})) / nullif(median({0}), 0e0))",
-    "drift": "(median(CASE WHEN 3 * {1} > 2 * {2} THEN {0} END) "
-    "/ nullif(median(CASE WHEN 3 * {1} <= {2} THEN {0} END), 0e0) - 1)",
+    "steadiness_of": "steadiness(array_agg({1}), array_agg({0}), {2})",
     "count_different": "CAST(array_size(array_distinct(array_sort(array_agg({0})))) AS BIGINT)",
     "exact_sum": f"CASE WHEN count({{0}}) > 0 THEN {_SUM}",
     "whole_sum": f"CASE WHEN count({{0}}) = count(*) THEN {_SUM}",

@@ -24,6 +24,9 @@ DUMP_WEIGHT, RUN_WEIGHT = 100, 10
 MOST_WEIGHT = 15_000_000  # of a portion: some 150 MB of memory
 _SHARES = (1 / 25, 1 / 5)  # of it, for the first portions, which show what the others will take
 _WEIGHTS = "CAST(sum({} + {}) AS BIGINT)"
+# Of a query that reads one of these tables too, only dumps that have rows in it count with their
+# events: others lead to none.
+_NEEDED = {"allocations": "n_allocations", "debug_values": "n_debug_events"}
 
 
 class Portion(NamedTuple):
@@ -69,8 +72,7 @@ def split_question(
         is_timed: Begin with small portions, which show how long the others will take.
     """
     most = most or MOST_WEIGHT
-    reads_events = reads_table(query.sql, "events")
-    weight = _WEIGHTS.format("n_events" if reads_events else f"{RUN_WEIGHT} * n_runs", DUMP_WEIGHT)
+    weight = _WEIGHTS.format(_weight_of_dump(query, values), DUMP_WEIGHT)
     stored = _sum_weights(connection.table("dumps"), weight)
     if stored <= most:
         return [Portion(values, stored)]
@@ -82,6 +84,16 @@ def split_question(
         Portion({**values, column: names}, weight)
         for names, weight in _gather(weights, most, shares)
     ]
+
+
+def _weight_of_dump(query: Query, values: Mapping[str, object]) -> str:
+    # Approximate percentiles add events up in buckets, and hold none.
+    if not reads_table(query.sql, "events") or values.get("approx"):
+        return f"{RUN_WEIGHT} * n_runs"
+    for table, count in _NEEDED.items():
+        if reads_table(query.sql, table):
+            return f"if({count} > 0, n_events, 0)"
+    return "n_events"
 
 
 def portion_column(query: Query, values: Mapping[str, object]) -> str:
@@ -121,7 +133,9 @@ def _weights_by(
     if "build" not in values and "head" in values:
         given["build"] = [values["base"], values["head"]]
     chosen = connection.sql(duckdb_text(filters.sql), params=given)
-    dumps = chosen.join(connection.table("dumps").project("dump_id, n_events, n_runs"), "dump_id")
+    counts = ", ".join(["dump_id", "n_runs", "n_events", *_NEEDED.values()])
+    sizes = connection.table("dumps").project(counts)
+    dumps = chosen.join(sizes, "dump_id")
     return dumps.aggregate(f"{column}, {weight}", column).order(column).fetchall()
 
 

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from tracehouse.warehouse.statistics import sample_sizes, two_samples
 from tracehouse.warehouse.statistics import variance_components as split
+from tracehouse.warehouse.statistics.runs import list_alike, order_in_runs
+from tracehouse.warehouse.statistics.steadiness import Steadiness, find_steadiness
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -28,6 +30,24 @@ def find_gap(values: pa.Array) -> pa.Array:
 def smallest_change(values: pa.Array) -> pa.Array:
     """See `sample_sizes.find_smallest_changes`."""
     return pa.array(sample_sizes.find_smallest_changes(_rows(values)), from_pandas=True)
+
+
+def steadiness(places: pa.Array, values: pa.Array, warm_up: pa.Array) -> pa.Array:
+    """See `find_steadiness`: of values in the order of their places, less the first `warm_up`."""
+    lists, order = _whole(values), _whole(places)
+    sizes = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
+    samples = lists.flatten().to_numpy(zero_copy_only=False)
+    samples = samples[order_in_runs(sizes, order.flatten().to_numpy(zero_copy_only=False))]
+    skipped = _whole(warm_up).to_numpy(zero_copy_only=False)
+    figures = np.full((len(_STEADINESS), len(sizes)), np.nan)
+    start = np.cumsum(sizes) - sizes + skipped
+    for rows in list_alike(sizes, skipped):
+        count = int(sizes[rows[0]] - skipped[rows[0]])
+        if count > 0:
+            own = samples[start[rows][:, None] + np.arange(count)]
+            figures[:, rows] = find_steadiness(own)
+    columns = dict(zip(Steadiness._fields, figures, strict=True))
+    return _struct(_STEADINESS, columns, sizes > skipped)
 
 
 def variance_components(points: pa.Array) -> pa.Array:
@@ -56,6 +76,7 @@ _VARIANCES = _fields(
     "now more_dumps more_sessions pairs pool"
 )
 _GAP = _fields("middle width")
+_STEADINESS = _fields(" ".join(Steadiness._fields))
 
 
 def _whole(column: pa.Array) -> pa.Array:

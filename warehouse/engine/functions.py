@@ -23,6 +23,8 @@ _VARIANCE_FIGURES = (
     *("now", "more_dumps", "more_sessions", "pairs", "pool"),
 )
 _VARIANCES = f"STRUCT({', '.join(f'{name} DOUBLE' for name in _VARIANCE_FIGURES)})"
+_STEADY_FIGURES = ("typical", "cv", "iqr_share", "p99_over_p50", "max_over_min", "drift")
+_STEADINESS = f"STRUCT({', '.join(f'{name} DOUBLE' for name in _STEADY_FIGURES)})"
 _REGISTERING = Lock()
 
 
@@ -60,6 +62,7 @@ class Function(NamedTuple):
 FUNCTIONS = (
     Function("find_gap", ("DOUBLE[]",), "STRUCT(middle DOUBLE, width DOUBLE)"),
     Function("smallest_change", ("DOUBLE[]",), "DOUBLE"),
+    Function("steadiness", ("BIGINT[]", "DOUBLE[]", "INTEGER"), _STEADINESS),
     Function("variance_components", ("DOUBLE[][]",), _VARIANCES),
 )
 

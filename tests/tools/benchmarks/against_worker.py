@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from hashlib import sha256
 from http.client import HTTPConnection
@@ -26,6 +27,7 @@ Warehouse = import_module(f"{_PREFIX}warehouse.store").Warehouse
 decode_dumps = import_module(f"{_PREFIX}ingest.decode").decode_dumps
 _MAIN = f"import sys; from {_PREFIX}cli.main import main; sys.exit(main())"
 _opened: dict[str, Any] = {}
+_held = ExitStack()
 
 
 def _ingest(store: str, folder: str) -> None:
@@ -39,9 +41,9 @@ def _decode(*paths: str) -> Callable[[], object]:
 
 
 def _ask(store: str, name: str, params: dict[str, str]) -> Callable[[], object]:
-    """A question to a store that stays open."""
+    """A question to a store that stays open: outside of a `with` block, each call opens it."""
     if store not in _opened:
-        _opened[store] = Warehouse.open(store, read_only=True)
+        _opened[store] = _held.enter_context(Warehouse.open(store, read_only=True))
     return lambda: _opened[store].query(name, **params)
 
 
@@ -54,7 +56,19 @@ def _command(*arguments: str) -> list[str]:
     return [sys.executable, "-c", _MAIN, *arguments]
 
 
-def _run(*arguments: str) -> None:
+def _run(wordings: list[list[str]], *options: str) -> Callable[[], object]:
+    """A command, in the first of its wordings that this revision knows."""
+    _held.close()  # a command may write what is held
+    _opened.clear()
+    command = [*next(filter(_knows, wordings), wordings[-1]), *options]
+    return lambda: _complete(*command)
+
+
+def _knows(words: list[str]) -> bool:
+    return subprocess.run(_command(*words, "--help"), capture_output=True).returncode == 0
+
+
+def _complete(*arguments: str) -> None:
     done = subprocess.run(_command(*arguments), capture_output=True)
     assert done.returncode in {0, 3}, done.stderr.decode()  # 3: something got slower
 
@@ -94,10 +108,8 @@ def _fill(store: str, *sizes: int) -> None:
 
 def main() -> None:
     """Answer lines of `[action, arguments...]` until there are no more."""
-    prepared = {"decode": _decode, "ask": _ask}
-    actions = {
-        "ingest": _ingest, "open": _open_and_ask, "run": _run, "serve": _serve, "fill": _fill,
-    }  # fmt: skip
+    prepared = {"decode": _decode, "ask": _ask, "run": _run}
+    actions = {"ingest": _ingest, "open": _open_and_ask, "serve": _serve, "fill": _fill}
     for line in sys.stdin:
         name, *given = json.loads(line)
         try:

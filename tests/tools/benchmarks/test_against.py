@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.documents import ROOT
-from tests.tools.benchmarks.against import NotDoneError, Side
+from tests.tools.benchmarks.against import NIGHTLY, REBUILD, NotDoneError, Side
 from tests.tools.benchmarks.decode import DATA, SMALL
 
 
@@ -26,7 +26,9 @@ def side(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side]:
         ("decode", SMALL, SMALL),
         ("open", "{own}/store", "dumps", {}),
         ("ask", "{own}/store", "percentiles", {"approx": "true"}),
-        ("run", "sql", "SELECT 1", "--store", "{own}/store"),
+        ("run", [["sql"]], "SELECT 1", "--store", "{own}/store"),
+        ("run", NIGHTLY, "--format", "json", "--store", "{own}/store"),
+        ("run", REBUILD, "--store", "{own}/store"),
         ("ingest", "{new}store", SMALL.parent),
         ("fill", "{own}/nights", 2, 2, 3, 10, 3),
     ],

@@ -28,7 +28,7 @@ def test_what_engines_spell_differently_is_translated_outside_texts_and_comments
         ("tick_ns(s, d) * 2", "CASE WHEN s.unit IS NOT NULL THEN s.unit_ns WHEN s.kind"),
         ("is_chosen(:run, r.run)", "(CAST(:run AS ARRAY<STRING>) IS NULL OR array_contains(CAST("),
         ("exact_sum(f(a,\n  b))", "CASE WHEN count(f(a, b)) > 0 THEN aggregate(array_sort("),
-        ("variation(v, e)", "(sqrt(greatest(CASE WHEN count(e * e) > 0 THEN aggregate("),
+        ("steadiness_of(v, n, 5)", "steadiness(array_agg(n), array_agg(v), 5)"),
         ("tag_of(t, 'a, (b')", "try_element_at(from_json(t, 'MAP<STRING, STRING>'), 'a, (b')"),
         ("drifted(a)", "drifted(a)"),
     ],

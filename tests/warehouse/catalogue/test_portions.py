@@ -128,3 +128,30 @@ def test_a_portion_is_halved_down_to_single_names():
     assert [half.values["device"] for half in halves] == [["a"], ["b", "c"]]
     assert halves[0].halves("device") == halves[:1]
     assert Portion({"device": None}, 30).halves("") == [Portion({"device": None}, 30)]
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "column"),
+    [
+        ("memory_by_instruction", {}, "n_allocations"),
+        ("numeric_divergence", {"base": "old", "head": "new"}, "n_debug_events"),
+    ],
+)
+def test_events_weigh_only_where_there_is_what_they_are_read_for(name, params, column):
+    query, farm = find_query(name), farm_for(name)
+    values = resolve_parameters(farm, query, params)
+    (whole,) = split_question(farm, query, "device", values, most=1 << 40)
+    weight = f"sum(if({column} > 0, n_events, 0) + {DUMP_WEIGHT})"
+    assert farm.table("dumps").aggregate(weight).fetchall() == [(whole.weight,)]
+
+
+def test_approximate_percentiles_hold_no_events():
+    query, farm = find_query("percentiles"), farm_for("percentiles")
+    weights = []
+    for approx in (True, False):
+        values = resolve_parameters(farm, query, {"approx": approx})
+        (whole,) = split_question(farm, query, "device", values, most=1 << 40)
+        weights.append(whole.weight)
+    expected = f"{RUN_WEIGHT} * n_runs", "n_events"
+    sums = ", ".join(f"sum({each} + {DUMP_WEIGHT})" for each in expected)
+    assert farm.table("dumps").aggregate(sums).fetchall() == [tuple(weights)]

@@ -29,6 +29,14 @@ def test_other_functions_have_no_figures_without_values(connection):
     assert _ask(connection, "find_gap($1::DOUBLE[])", None) is None
     assert _ask(connection, "smallest_change($1::DOUBLE[])", None) is None
     assert _ask(connection, "variance_components($1::DOUBLE[][])", None) is None
+    assert _ask(connection, "steadiness($1::BIGINT[], $2::DOUBLE[], 0)", None, None) is None
+    assert _ask(connection, "steadiness($1::BIGINT[], $2::DOUBLE[], 1)", [3], [5.0]) is None
+
+
+def test_steadiness_is_that_of_values_in_the_order_of_their_places(connection):
+    ask = "steadiness($1::BIGINT[], $2::DOUBLE[], 2)"
+    found = _ask(connection, ask, [4, 1, 5, 2, 3], [20.0, 99.0, 30.0, 99.0, 10.0])
+    assert (found["typical"], found["drift"]) == (20, 2)
 
 
 def test_functions_may_be_registered_twice_and_are_seen_by_transactions(connection):
