@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from tracehouse.answers import Answer, Document
 from tracehouse.warehouse import DEFAULT_PATH
 from tracehouse.warehouse.catalogue.queries import Query, find_query
-from tracehouse.warehouse.store import Warehouse as Store
+from tracehouse.warehouse.store import Store
 
 if TYPE_CHECKING:
     from tracehouse.queries.report.forms import Form

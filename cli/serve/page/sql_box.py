@@ -27,7 +27,7 @@ from tracehouse.queries.plain_values import plain_rows
 from tracehouse.queries.printable import json_text
 from tracehouse.queries.report.figures import NONE, count_text
 from tracehouse.warehouse.sandbox.bounds import SnapshotAnswer
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 
 ROWS = 200  # of a page
 FIELDS = ("sql", "page", "y", "format", "stop")
@@ -104,7 +104,7 @@ async def _facts(request: Request) -> dict[str, Any]:
     """The recipes, and the tables with their columns, which are read once."""
     state = request.app.state
 
-    def read(store: Warehouse) -> tuple[list[Row], _Tables]:
+    def read(store: Store) -> tuple[list[Row], _Tables]:
         newest = store.sql(_NEWEST).to_pylist()
         if hasattr(state, "schema"):
             return newest, state.schema
