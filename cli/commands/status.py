@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from tracehouse.cli.exit_codes import fail
 from tracehouse.cli.options import DEFAULT_STORE, StorePath
 from tracehouse.cli.output.options import OutputOptions
-from tracehouse.cli.output.status_report import status_rows, status_table
 from tracehouse.cli.output.streams import write_note
 from tracehouse.cli.remote.choice import ServiceChoice, chosen_service
 from tracehouse.cli.stores import service_of
+from tracehouse.queries.store_status import status_rows, status_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tracehouse.cli.output.status_report import status_table
 from tracehouse.cli.serve.access.authorization import Scope
 from tracehouse.cli.serve.access.pools import need_all_pools
 from tracehouse.cli.serve.answers.query_request import Params, QueryRequest
@@ -43,6 +42,7 @@ from tracehouse.queries.printable import json_text
 from tracehouse.queries.report import forms
 from tracehouse.queries.report.settings import read_settings
 from tracehouse.queries.report.stored_nights import key_of
+from tracehouse.queries.store_status import status_table
 from tracehouse.warehouse.catalogue.header import Header
 from tracehouse.warehouse.catalogue.queries import find_query, list_headers
 from tracehouse.warehouse.catalogue.sql_files import read_statement
