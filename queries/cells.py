@@ -127,7 +127,8 @@ def arrange_columns(table: pa.Table, query: str = "") -> pa.Table:
     """The table without what tells people nothing.
 
     Columns that are null in all rows are left out. In the answer of a canned query, so is what
-    another column says, and an operator has its short name.
+    another column says, an operator has its short name, and counts and times follow what they are
+    counts and times of.
     """
     import pyarrow as pa
 
@@ -142,7 +143,14 @@ def arrange_columns(table: pa.Table, query: str = "") -> pa.Table:
     if "event_name" in shown:
         names = pa.array([name and str(name) for name in operator_names(table)], pa.string())
         table = table.set_column(table.column_names.index("event_name"), OPERATOR, names)
-    return table.select([OPERATOR if name == "event_name" else name for name in shown])
+    columns = [OPERATOR if name == "event_name" else name for name in shown]
+    return table.select(sorted(columns, key=lambda name: _is_minor(name, table)))
+
+
+def _is_minor(name: str, table: pa.Table) -> bool:
+    import pyarrow.types as types
+
+    return name.endswith("_count") or types.is_timestamp(table.schema.field(name).type)
 
 
 def is_left_out(name: str, table: pa.Table) -> bool:
