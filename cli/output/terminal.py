@@ -126,7 +126,7 @@ def _lead(columns: list[_Column], width: int) -> int:
 
 def _fitting(columns: list[_Column], width: int) -> tuple[list[_Column], list[_Column]]:
     """The columns that fit the width, and the others; the first one is never left out."""
-    shown, left = columns[:1], []
+    shown, left = columns[:1], columns[:0]
     for column in columns[1:]:
         fits = _total(one.least_width(width) for one in (*shown, column)) <= width
         (shown if fits else left).append(column)

@@ -112,7 +112,7 @@ def test_every_canned_query_fits_a_terminal(store: Path) -> None:
     ]
     text = run_all_on_terminal(lines)
     assert "error: " not in text
-    assert max(map(len, text.splitlines())) <= 100
+    assert max(len(line) for line in text.splitlines() if not line.startswith("note: ")) <= 100
 
 
 def test_the_first_columns_of_an_answer_head_groups_where_there_is_little_room() -> None:
