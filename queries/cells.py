@@ -92,10 +92,9 @@ class Column(NamedTuple):
                 return f"{'−' if value < 0 else ''}{change_text(abs(value))}"
             case "change":
                 return delta_text(value)
-        if isinstance(value, int):
-            text = str(value) if self.name.endswith(_PLAIN) else f"{value:,}"
-        else:
-            text = _rounded(value, self.digits)
+        if isinstance(value, int) and self.name.endswith(_PLAIN):
+            return str(value)
+        text = f"{value:,}" if isinstance(value, int) else _rounded(value, self.digits)
         return text.replace("-", "−", 1) if value < 0 else text
 
 
