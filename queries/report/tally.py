@@ -129,12 +129,21 @@ def _words_of_members(groups: Iterable[Group], head: str) -> dict[tuple[object, 
     for group in groups:
         kind, word = kind_of(group)
         for member in group.members if kind != Kind.FIXED else ():
-            key = tuple(getattr(member, name) for name in _SERIES)
+            key = _key(member)
             if _is_operator(member, head) and (
                 key not in found or order.index(kind) < order.index(found[key][0])
             ):
                 found[key] = kind, "new, not confirmed yet" if kind == Kind.NEW else word
     return found
+
+
+def count_operators(members: Iterable[Member], head: str) -> int:
+    """How many operators of a head these members are, counted as `tally_night` does."""
+    return len({_key(member) for member in members if _is_operator(member, head)})
+
+
+def _key(member: Member) -> tuple[object, ...]:
+    return tuple(getattr(member, name) for name in _SERIES)
 
 
 def _is_operator(member: Member, head: str) -> bool:
