@@ -89,6 +89,7 @@ def nightly_sentence(report: Report) -> str:
         _new_text(parts.suspects),
         f"{count_text(len(parts.small), 'small change')} to look at." if parts.small else "",
         known,
+        _muted_text(report, parts),
         blind
         if seen.blind and report.verdict not in (Verdict.BLIND, Verdict.NOT_ENOUGH_DATA)
         else "",
@@ -278,12 +279,19 @@ def _known_text(parts: Outline, *, is_alone: bool) -> str:
     texts: list[str] = []
     for state in State:
         if count := counts[state]:
-            subject = f"{count:,}" if texts or not is_alone else count_text(count, "regression")
+            subject = f"{count:,}" if texts else count_text(count, "regression")
             texts.append(f"{subject} {'is' if count == 1 else 'are'} {state.label}")
     if not texts:
         return ""
     joined = " and ".join(texts)
     return f"{joined}, nothing new." if is_alone else f"{joined} already."
+
+
+def _muted_text(report: Report, parts: Outline) -> str:
+    """How many operators are muted in alerts that have others, which else nothing would say."""
+    sizes = [part.size for part in report.tally if part.word == State.MUTED.label]
+    is_said = any(group.state == State.MUTED for group in parts.settled)
+    return f"{_are(sizes[0], 'operator')} muted." if sizes and not is_said else ""
 
 
 def _needed_text(too_few: Sequence[str]) -> str:

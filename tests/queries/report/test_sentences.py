@@ -106,7 +106,7 @@ def test_builds_with_nothing_in_common_say_so_and_nothing_else() -> None:
         (["confirmed"], "1 operator is slower (mobilenet_v2 on pixel8, +6.2 %)."),
         (
             ["confirmed", "muted"],
-            "1 operator is slower (mobilenet_v2 on pixel8, +6.2 %). 1 is muted already.",
+            "1 operator is slower (mobilenet_v2 on pixel8, +6.2 %). 1 regression is muted already.",
         ),
         (
             ["new"],
@@ -174,3 +174,9 @@ def test_operators_on_devices_without_the_build_do_not_count_as_in_the_tally() -
     assert [part.size for part in tally_night({"unchanged": 1}, [alert], "b42")] == [1]
     absent = group(member(history=[]))  # nothing else says that it is slower
     assert _said(absent, head="b42").startswith("1 operator is slower ")
+
+
+def test_operators_that_are_muted_in_no_alert_of_their_own_are_said() -> None:
+    muted = TallyRow(kind="acknowledged", word="muted", size=7)
+    assert _said(group(), tally=[muted]).endswith("+6.2 %). 7 operators are muted.")
+    assert "operators are muted" not in _said(group(state="muted"), tally=[muted])
