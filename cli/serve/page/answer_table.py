@@ -13,7 +13,7 @@ import pyarrow.types as types
 from tracehouse.cli.serve.page.cells import Cell, Row, link
 from tracehouse.cli.serve.page.listing import Column, Table, listing, sort_page
 from tracehouse.cli.serve.page.page_request import Address
-from tracehouse.queries.cells import OPERATOR, columns_of, is_left_out, operator_names
+from tracehouse.queries.cells import OPERATOR, columns_of, is_left_out, operator_names, unit_texts
 from tracehouse.queries.cells import Column as CellColumn
 from tracehouse.queries.plots.figure import value_column
 from tracehouse.queries.plots.terminal import HOTSPOTS
@@ -54,7 +54,7 @@ def answer_table(request: Address, header: Header, table: pa.Table) -> AnswerTab
     names = [name for name in known if name not in same and not is_left_out(name, table)]
     value = _drawn_column(header.name, table)
     columns = _columns([described[name] for name in _in_order(names, value)], table, value)
-    shown = sort_page(request, _with_names(table), columns, sort="", size=ROWS)
+    shown = sort_page(request, _with_texts(table, header.name), columns, sort="", size=ROWS)
     common = [
         f"{described[name].heading.lower()} {described[name].text(value)}"
         for name, value in _first(table, same).items()
@@ -127,6 +127,8 @@ def _cell(column: CellColumn) -> Callable[[Row], Cell | str]:
         return _LINKS[column.name]
     if column.unit in ("ns", "bytes"):
         return lambda row: _with_unit(column.text(row[column.name]))
+    if column.unit == "unit":
+        return lambda row: _with_unit(row.get(f"{column.name} text"))
     return lambda row: column.text(row[column.name]) or NONE
 
 
@@ -135,8 +137,10 @@ def _with_unit(text: str | None) -> Cell:
     return Cell(number, unit=unit)
 
 
-def _with_names(table: pa.Table) -> pa.Table:
-    """The answer with the short and the full name of each row's operator."""
+def _with_texts(table: pa.Table, query: str) -> pa.Table:
+    """The answer with texts that need other columns: operators' names, values in a row's unit."""
+    for name, texts in unit_texts(table, query).items():
+        table = table.append_column(f"{name} text", pa.array(texts, pa.string()))
     if "event_name" not in table.column_names:
         return table
     names = operator_names(table)
