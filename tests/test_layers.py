@@ -81,9 +81,12 @@ ROOMS = {
         "catalogue", "engine", "errors", "lake", "load", "regressions",
     },
     "warehouse.sandbox": {"catalogue", "children", "engine", "errors", "opening"},
+    "warehouse.store_answers": {
+        "archive", "catalogue", "engine", "errors", "opening", "programs", "regressions",
+    },
     "warehouse.store": {
         "", "archive", "catalogue", "engine", "errors", "inbox", "lake", "load", "opening",
-        "point", "programs", "regressions", "upkeep",
+        "point", "store_answers", "upkeep",
     },
     "warehouse.readers": {"errors", "opening", "store"},
     "warehouse.consumer": {
@@ -100,6 +103,9 @@ ROOMS = {
     "queries.profiler_blob": set(),
     "queries.etrecord": set(),
     "queries.report": {"printable"},
+    "queries.cells": {"plain_values", "report"},
+    "queries.cell_tables": {"cells", "report"},
+    "queries.store_status": {"cells"},
     "queries.explain": {"printable", "report"},
     "queries.comparison": {"report"},
     "queries.answers": {"report"},
@@ -141,8 +147,8 @@ ROOMS = {
     "sql": set(),
     "tracehouse.answers": set(),
     "tracehouse.questions": {"answers"},
-    "tracehouse.local": {"answers"},
-    "tracehouse.client": {"answers"},
+    "tracehouse.local": {"answers", "questions"},
+    "tracehouse.client": {"answers", "questions"},
     "tracehouse": {"answers", "client", "local", "questions"},
 }  # fmt: skip
 # What single rooms may import besides.

@@ -25,6 +25,7 @@ from tracehouse.cli.options import (
 )
 from tracehouse.cli.output.ingest_report import (
     errors_of,
+    store_options,
     summary_row,
     write_arrivals,
     write_notes,
@@ -36,7 +37,7 @@ from tracehouse.warehouse.errors import StoreLockedError
 
 if TYPE_CHECKING:
     from tracehouse.cli.output.store_contents import Arrivals
-    from tracehouse.warehouse.store import Warehouse
+    from tracehouse.warehouse.store import Store
 
 
 def ingest(
@@ -140,12 +141,12 @@ def ingest(
     if not is_quiet:
         write_passed_over(found.passed_over)
         write_notes(summary)
-        write_arrivals(arrivals, store)
+        write_arrivals(arrivals, store_options(store))
     if summary.refused and not keep_going:
         fail()
 
 
-def _find_arrivals(warehouse: Warehouse, *, since: datetime) -> Arrivals | None:
+def _find_arrivals(warehouse: Store, *, since: datetime) -> Arrivals | None:
     """What came in since a time, for people at a terminal."""
     from tracehouse.cli.output.store_contents import find_arrivals
 

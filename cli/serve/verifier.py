@@ -26,7 +26,7 @@ from tracehouse.warehouse.consumer import Consumer
 from tracehouse.warehouse.engine.memory_limit import VARIABLE
 from tracehouse.warehouse.errors import StoreError, WarehouseError
 from tracehouse.warehouse.load.children import ChildDecoder
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 from tracehouse.warehouse.upkeep.drill_record import read_record
 from tracehouse.warehouse.upkeep.verification import Sample, Verification, verify_store
 
@@ -99,7 +99,7 @@ class Verifier:
     """
 
     def __init__(
-        self, warehouse: Warehouse, store: Path, consumer: Consumer, settings: ServiceSettings
+        self, warehouse: Store, store: Path, consumer: Consumer, settings: ServiceSettings
     ) -> None:
         """Use a store that only functions of `Consumer.perform` may write."""
         self._warehouse, self._store, self._consumer = warehouse, store, consumer

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tracehouse.warehouse.programs.correlation import Correlation
-    from tracehouse.warehouse.store import Warehouse
+    from tracehouse.warehouse.store import Store
 
 
 class Clocks(NamedTuple):
@@ -94,7 +94,7 @@ def read_dump(source: Source, etrecord: Source | Correlation | None, clocks: Clo
     )
 
 
-def stored_dump(store: Warehouse, dump_id: int) -> TimedDump:
+def stored_dump(store: Store, dump_id: int) -> TimedDump:
     """A dump of a store, with its clocks and ETRecord.
 
     Raises:

@@ -17,7 +17,7 @@ from tracehouse.queries.report.pairwise import compare_report
 from tracehouse.queries.report.settings import Settings
 from tracehouse.queries.report.stored_nights import NightKey
 from tracehouse.warehouse.catalogue.header import Header
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 
 Params = Mapping[str, str | Sequence[str]]
 
@@ -39,7 +39,7 @@ class QueryRequest(NamedTuple):
             raise Problem(403, "pool", f"the query {self.header.name} {OF_ALL}")
 
     @contextmanager
-    def answer(self, reader: Warehouse, settings: Settings, page: Page = ALL) -> Iterator[Rows]:
+    def answer(self, reader: Store, settings: Settings, page: Page = ALL) -> Iterator[Rows]:
         """The rows of the query, at least those up to the page's end and one more.
 
         The reader shows the client's pools alone. A Problem with pools is passed on.
@@ -80,7 +80,7 @@ class ReportRequest(NamedTuple):
             raise Problem(400, "branch", "branch: name either a head or a branch, not both")
         return cls(head or None, base, branch or None)
 
-    def night(self, reader: Warehouse, nights: Nights) -> NightKey | None:
+    def night(self, reader: Store, nights: Nights) -> NightKey | None:
         """The key of the night; None if two builds are compared.
 
         Raises:
@@ -89,7 +89,7 @@ class ReportRequest(NamedTuple):
         settings = nights.settings.of_branch(self.branch)
         return None if self.base else NightKey.of(reader, settings, self.head)
 
-    def compare(self, reader: Warehouse, nights: Nights) -> Report:
+    def compare(self, reader: Store, nights: Nights) -> Report:
         """The comparison of the head with the base.
 
         Raises:

@@ -6,10 +6,10 @@ import math
 
 import pyarrow as pa
 
-from tracehouse.cli.output.text import is_number
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.page.charts import Chart
 from tracehouse.cli.serve.page.page_request import Address
+from tracehouse.queries.cells import is_number
 from tracehouse.queries.plain_values import plain_rows
 from tracehouse.queries.plots.line_figure import line_figure
 from tracehouse.queries.report.axis import AxisKind

@@ -20,7 +20,7 @@ from tracehouse.cli.serve.upkeep.jobs import Job
 from tracehouse.cli.upkeep.store_task import Task
 from tracehouse.cli.upkeep.triage import POINT, Accept, Note
 from tracehouse.queries.report.stored_nights import NightKey
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ async def _await_night(request: Request, head: str | None) -> None:
     """Wait a little until the night of a build is judged with the newest decisions."""
     nights = request.app.state.service.nights
 
-    def look(reader: Warehouse, judged: JudgedNight | None) -> None:
+    def look(reader: Store, judged: JudgedNight | None) -> None:
         nights.report(reader, NightKey.of(reader, nights.settings, head), judged)
 
     with suppress(*ERRORS):  # the view says what is not judged yet, and what is wrong

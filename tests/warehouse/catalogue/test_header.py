@@ -55,8 +55,15 @@ def test_parameters_carry_type_choices_default_and_continued_doc():
 def test_columns_carry_type_and_doc():
     assert parse_header(FULL, "x.sql").columns == (
         Column("operator", "STRING", "Name, e.g. 'aten::add.out'."),
-        Column("time_share", "DOUBLE", "total_ns over all (= 1), 0 to 1."),
+        Column("time_share", "DOUBLE", "total_ns over all (= 1), 0 to 1.", "share"),
     )
+
+
+def test_a_column_has_the_unit_that_it_states_or_else_that_of_its_name():
+    text = "-- a: B.\n--\n-- columns:\n--   delta DOUBLE(change)  X.\n--   b_ns DOUBLE  Y.\n"
+    assert [one.unit for one in parse_header(text, "x.sql").columns] == ["change", "ns"]
+    with pytest.raises(HeaderError, match=r"perhaps with \(ns\|bytes\|share\|change\|unit\)"):
+        parse_header(text.replace("change", "furlong"), "x.sql")
 
 
 def test_names_alone_are_those_of_the_glossary():
