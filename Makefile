@@ -128,7 +128,7 @@ test-executorch: .venv/.installed .venv-executorch/.installed ## Have ExecuTorch
 	EXECUTORCH_PYTHON=.venv-executorch/bin/python $(BIN)/python -m pytest tests/executorch
 
 # Where Chromium or npm is missing, tests are skipped, and say so.
-test-clients: .venv/.installed ## Compile the clients of docs/uploading.md and run them, with g++, libcurl and kotlinc
+test-clients: .venv/.installed ## Compile the clients of docs/examples and run them, with g++, libcurl and kotlinc
 	CLIENTS=1 $(BIN)/python -m pytest -rs tests/clients
 
 build/axe.min.js:
