@@ -146,7 +146,7 @@ dist: .venv/.installed ## Build the wheel, its source archive and the list of it
 	$(BIN)/python -m tests.tools.distribution
 
 docs: .venv-docs/.installed ## Build the site of the documents into build/site
-	.venv-docs/bin/properdocs build --quiet --strict
+	.venv-docs/bin/properdocs build --strict
 
 test-docs: docs ## Build it, and run its notebook (WRITE=1 keeps what the notebook prints)
 	.venv-docs/bin/python -m tests.tools.site.execute $(if $(WRITE),--write)
