@@ -77,7 +77,7 @@ fuzz: .venv/.installed ## Decode mutants beside the reference reader (ARGS="--co
 mutate: .venv/.installed ## Change modules here and there and show what their tests do not notice (ARGS="warehouse/inbox --count 40")
 	$(BIN)/python -m tests.tools.mutants $(ARGS)
 
-torture: .venv/.installed ## Kill, damage, fill up and unplug stores again and again (RECORD=1 keeps the results)
+torture: .venv/.installed ## Run crash, corruption, full-disk and power-loss tests (RECORD=1 keeps the results)
 	$(BIN)/python -m tests.tools.reliability.creation $(if $(RECORD),--record tests/tools/reliability/record.json)
 	$(BIN)/python -m tests.tools.reliability.damage $(if $(RECORD),--record tests/tools/reliability/record-damage.json)
 	$(BIN)/python -m tests.tools.reliability.planted_values $(if $(RECORD),--record tests/tools/reliability/record-planted-values.json)
@@ -97,7 +97,7 @@ torture-service: .venv/.installed ## Kill the service under load, and ask it hos
 torture-spark: .venv-spark/.installed ## Kill drivers and executors of Spark that fill a lake (RECORD=1 keeps the results)
 	.venv-spark/bin/python -m tests.tools.reliability.spark_kills $(if $(RECORD),--record tests/tools/reliability/record-spark.json)
 
-bench-service: .venv/.installed ## Measure what the service takes, and how far more than that is borne
+bench-service: .venv/.installed ## Measure the throughput of a service, and its behaviour under overload
 	$(BIN)/python -m tests.tools.service.load $(if $(RECORD),tests/tools/service/record.json,build/bench-service.json)
 
 bench-spark: .venv-spark/.installed ## Measure what Spark costs beside one process
@@ -128,7 +128,7 @@ test-executorch: .venv/.installed .venv-executorch/.installed ## Have ExecuTorch
 	EXECUTORCH_PYTHON=.venv-executorch/bin/python $(BIN)/python -m pytest tests/executorch
 
 # Where Chromium or npm is missing, tests are skipped, and say so.
-test-clients: .venv/.installed ## Compile the clients of docs/uploading.md and run them, with g++, libcurl and kotlinc
+test-clients: .venv/.installed ## Compile the clients of docs/examples and run them, with g++, libcurl and kotlinc
 	CLIENTS=1 $(BIN)/python -m pytest -rs tests/clients
 
 build/axe.min.js:
@@ -146,7 +146,7 @@ dist: .venv/.installed ## Build the wheel, its source archive and the list of it
 	$(BIN)/python -m tests.tools.distribution
 
 docs: .venv-docs/.installed ## Build the site of the documents into build/site
-	.venv-docs/bin/properdocs build --quiet --strict
+	.venv-docs/bin/properdocs build --strict
 
 test-docs: docs ## Build it, and run its notebook (WRITE=1 keeps what the notebook prints)
 	.venv-docs/bin/python -m tests.tools.site.execute $(if $(WRITE),--write)

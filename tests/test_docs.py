@@ -114,6 +114,12 @@ def test_site_has_every_document() -> None:
     assert {path.name for path in ROOT.glob("docs/*.md")} - listed == set()
 
 
+def test_warnings_fail_the_build_of_the_site() -> None:
+    """With --quiet, --strict sees none."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.findall(r"properdocs build(.*)", makefile) == [" --strict"]
+
+
 def test_reference_has_every_command_query_and_table() -> None:
     titles = {
         line.removeprefix("## ")

@@ -225,11 +225,13 @@ def test_every_room_has_its_line_in_the_table() -> None:
     assert {path.parent.name for path in ROOT.glob("*/__init__.py")} == PACKAGES.keys()
 
 
-def test_architecture_has_a_row_for_every_room() -> None:
+def test_architecture_has_a_row_for_every_folder() -> None:
+    """The docstring of a module beside the folders says its purpose."""
+    folders = [room for room in ROOMS if (ROOT / room.replace(".", "/")).is_dir()]
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     table = text.partition("\n## The rooms\n")[2].partition("\n## ")[0]
     described = re.findall(r"^\| \**`([\w.]+)`\** \| \S", table, re.MULTILINE)
-    assert sorted(described) == sorted(ROOMS)
+    assert sorted(described) == sorted(folders)
     named = re.findall(r"(?<![\w/])(ingest|warehouse|queries|cli)/(\w+)", text)
     assert {f"{package}.{room}" for package, room in named} <= ROOMS.keys()
 

@@ -1,4 +1,4 @@
-// Sends a file with the client of docs/uploading.md, which is prepended. Arguments: FILE URL TOKEN MANIFEST.
+// Sends a file with the client of docs/examples, which is prepended. Arguments: FILE URL TOKEN MANIFEST.
 #include <fstream>
 #include <iterator>
 

@@ -1,4 +1,4 @@
-// Sends a file with the client of docs/uploading.md, which is appended. Arguments: FILE URL TOKEN MANIFEST.
+// Sends a file with the client of docs/examples, which is appended. Arguments: FILE URL TOKEN MANIFEST.
 import java.io.File
 import java.io.IOException
 import java.net.HttpURLConnection

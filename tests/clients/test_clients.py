@@ -1,4 +1,4 @@
-"""The C++ and Kotlin clients of docs/uploading.md, compiled as they stand there."""
+"""The C++ and Kotlin clients of docs/examples, compiled as they stand there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.documents import ROOT, blocks
+from tests.support.documents import ROOT
 from tests.support.service_process import ServiceProcess
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump
@@ -21,10 +21,8 @@ HERE = Path(__file__).parent
 MANIFEST = '{"device": "pixel 8 \u00e9", "build": "b1", "model": "mv2"}'
 
 
-def client(language: str) -> str:
-    text = (ROOT / "docs" / "uploading.md").read_text(encoding="utf-8")
-    (found,) = (block.text for block in blocks(text) if block.language == language)
-    return found
+def client(ending: str) -> str:
+    return (ROOT / "docs" / "examples" / f"upload.{ending}").read_text(encoding="utf-8")
 
 
 def run(*args: str | Path) -> subprocess.CompletedProcess[str]:
@@ -52,7 +50,7 @@ def kotlin(tmp_path: Path) -> list[str]:
     compiler, java = shutil.which("kotlinc"), shutil.which("java")
     if not compiler or not java:
         pytest.skip("no Kotlin compiler: apt-get install kotlin")
-    text = (HERE / "main.kt").read_text() + client("kotlin")
+    text = (HERE / "main.kt").read_text() + client("kt")
     source = write(tmp_path / "client.kt", text.encode())
     run(compiler, source, "-include-runtime", "-d", tmp_path / "client.jar")
     return [java, "-jar", str(tmp_path / "client.jar")]

@@ -1,10 +1,11 @@
-"""The pictures of docs/nightly-rule.md, which the product draws; `make pictures` writes them."""
+"""The drawings of docs/architecture.md and docs/nightly-rule.md; `make pictures` writes them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from tests.support.changes import change_row
+from tests.tools.architecture_drawing import draw_architecture
 from tracehouse.queries.plots.line_figure import line_figure
 from tracehouse.queries.report.axis import AxisKind
 from tracehouse.queries.report.change import ChangeTable, change_of_row
@@ -60,7 +61,11 @@ def _row(
     )
 
 
-DRAWINGS = {"history.svg": draw_history, "intervals.svg": draw_intervals}
+DRAWINGS = {
+    "architecture.svg": draw_architecture,
+    "history.svg": draw_history,
+    "intervals.svg": draw_intervals,
+}
 
 
 def write_drawings() -> None:

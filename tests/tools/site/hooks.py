@@ -19,7 +19,7 @@ from tests.tools.site.reference import commands_page, queries_page, schema_page 
 _BESIDE = {"README": "guide.md", "CONTRIBUTING": "contributing.md", "CHANGELOG": "changelog.md"}
 _TO_BESIDE = re.compile(rf"\]\((?:\.\./)?({'|'.join(_BESIDE)})\.md\)")
 _TO_DOCS = re.compile(r"\]\(docs/([^)]*)\)")
-_OUTWARDS = re.compile(r"\[([^\]]*)\]\((?:\.\./|tests/|LICENSE)[^)]*\)")
+_OUTWARDS = re.compile(r"\[([^\]]*)\]\((?:\.\./|tests/|LICENSE|AGENTS)[^)]*\)")
 
 
 def on_files(files: Files, config: Any) -> Files:
