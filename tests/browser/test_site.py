@@ -6,7 +6,7 @@ import pytest
 
 from tests.browser.test_report_page import CONTRASTS
 from tests.support.browser import DESK, PHONE, Page
-from tracehouse.cli.serve.page.assets import SCRIPTS
+from tracehouse.cli.serve.page.routes import SCRIPTS
 from tracehouse.cli.serve.page.site import VIEWS
 
 MORE = [

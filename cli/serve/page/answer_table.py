@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 import pyarrow.types as types
 
 from tracehouse.cli.output.text import is_number
-from tracehouse.cli.serve.page.cells import Cell, Row, date_text, link, time_cell
+from tracehouse.cli.serve.page.cells import Cell, Row, date_text, history_link, link, time_cell
 from tracehouse.cli.serve.page.listing import Column, Table, listing, sort_page
 from tracehouse.cli.serve.page.page_request import Address
 from tracehouse.queries.plain_values import plain_value
 from tracehouse.queries.plots.figure import value_column
-from tracehouse.queries.plots.terminal import HOTSPOTS
+from tracehouse.queries.plots.terminal import HISTORIES, HOTSPOTS
 from tracehouse.queries.printable import json_text
 from tracehouse.queries.report.figures import NONE, delta_text, name_text, number_text, short_name
 from tracehouse.warehouse.catalogue.header import Header
@@ -30,6 +30,8 @@ _INTERNAL = ("rank", "build_ordinal", "committed_at", "first_captured_at", "run_
 _PLACE = ("device", "model", "backend")
 _NAMES = (
     *_PLACE,
+    "problems",
+    "last_build",
     "pool",
     "build",
     "run",
@@ -39,6 +41,7 @@ _NAMES = (
     "allocator",
     "counter",
 )
+_PLAIN = (*HISTORIES, "device_health")  # queries whose values need no bars
 _ON_PHONES, _ON_TABLETS = 3, 6  # columns
 _TIMES = ("total", "self", "mean", "tax", "kernel", "delegate", "execute", "run", "call", "lost")
 
@@ -51,18 +54,27 @@ class AnswerTable(NamedTuple):
     is_drawn: bool
 
 
-def answer_table(request: Address, header: Header, table: pa.Table) -> AnswerTable:
-    """The page of the answer in the address, sorted as it says, else in the answer's order."""
+def answer_table(
+    request: Address, header: Header, table: pa.Table, more: Sequence[Column] = ()
+) -> AnswerTable:
+    """The page of the answer in the address, sorted as it says, else in the answer's order.
+
+    Columns that the answer does not have can be added after what is drawn.
+    """
     known = [name for name in table.column_names if table[name].null_count < table.num_rows]
-    same = [name for name in known if name != "event_name" and _is_constant(table[name])]
+    is_one = "event" in request.filters and _has_one_operator(table)  # which the view names
+    same = [n for n in known if (is_one or n != "event_name") and _is_constant(table[n])]
     names = [name for name in known if name not in same and not _is_left_out(name, table)]
     value = _drawn_column(header.name, table)
     columns = _columns(header, table, _in_order(names, value), value)
+    drawn = [number for number, one in enumerate(columns, 1) if one.sort in (value, "change")]
+    at = max(drawn, default=len(columns))
+    columns[at:at] = more
     shown = sort_page(request, table, columns, sort="", size=ROWS)
     common = [
         f"{heading(name).lower()} {_text(value)}"
         for name, value in _first(table, same).items()
-        if name not in request.filters and not _is_left_out(name, table)
+        if name not in (*request.filters, "event_name") and not _is_left_out(name, table)
     ]
     made = listing(request, "Answer", columns, shown)
     return AnswerTable(made, ", ".join(common), value is not None)
@@ -73,7 +85,7 @@ def _in_order(names: Sequence[str], value: str | None) -> list[str]:
     first = ("event_name", *_PLACE)
     start = [name for name in first if name in names] if "event_name" in names else []
     texts = [*start, *(name for name in names if name in _NAMES and name not in start)]
-    drawn = [value] if value and value in names else []
+    drawn = [name for name in names if name in (value, "change")]
     return [*texts, *drawn, *(name for name in names if name not in (*texts, *drawn))]
 
 
@@ -92,7 +104,7 @@ def _columns(
         is_under = name in places and "event_name" in names  # the operator's cell has it there
         room = "p2" if is_under else "" if name in ("event_name", value) else _room(len(columns))
         columns.append(Column(heading(name), cell, sort, has_numbers, docs.get(name, ""), room))
-        if name == value and (most := _most(table[name])):
+        if name == value and header.name not in _PLAIN and (most := _most(table[name])):
             bar = partial(_bar, name=name, most=most)
             columns.append(Column(f"{heading(name)}, drawn", bar, room="p2 draw"))
     return columns
@@ -111,6 +123,8 @@ def _is_left_out(name: str, table: pa.Table) -> bool:
     if name in _OPERATOR:
         return "event_name" in names
     column = table[name]
+    if types.is_boolean(column.type) and not pc.any(column).as_py():
+        return True
     return name.endswith("_count") and pc.max(column).as_py() == 0 == pc.min(column).as_py()
 
 
@@ -136,6 +150,13 @@ def _is_constant(column: pa.ChunkedArray) -> bool:
     if len(column) < 2 or not types.is_string(column.type) or column.null_count:
         return False
     return bool(pc.count_distinct(column).as_py() == 1)
+
+
+def _has_one_operator(table: pa.Table) -> bool:
+    names = [
+        name for name in ("event_name", "delegate_id", "ordinal") if name in table.column_names
+    ]
+    return bool(names) and table.group_by(names).aggregate([]).num_rows == 1
 
 
 def _first(table: pa.Table, names: Sequence[str]) -> Row:
@@ -166,7 +187,7 @@ def _cell(name: str, *, is_number: bool) -> Callable[[Row], Cell | str]:
     if name in _CHANGES or name.startswith("delta_"):
         return lambda row: delta_text(row[name]) if _is_real(row[name]) else _text(row[name])
     if name == "dump_id":
-        return lambda row: Cell(str(row[name]), link(f"/explore/dump/{row[name]}"))
+        return lambda row: Cell(str(row[name]), link(f"/dumps/{row[name]}"))
     if is_number and name.endswith(_IDS):
         return lambda row: NONE if row[name] is None else str(row[name])
     if is_number:
@@ -196,7 +217,7 @@ def _operator(row: Row, places: Sequence[str]) -> Cell:
         return Cell(NONE)
     place = {name: row.get(name) for name in _PLACE}
     number = {"ordinal": ordinal} if ordinal is not None else {}
-    href = link("/history", event=event, delegate_id=delegate, **number, **place)
+    href = history_link(event, delegate_id=delegate, **number, **place)
     under = " · ".join(name_text(row[name]) for name in places if row[name])
     name = short_name(event, delegate, ordinal or 1, row.get("run") or "")
     text = str(name) if ordinal else name.name
@@ -216,7 +237,7 @@ def _series(row: Row, name: str) -> Cell:
     """A device or model, with a link to the history of its runs."""
     places = {"device": ("device",), "model": _PLACE}[name]
     where = {one: row.get(one) for one in places}
-    return Cell(_text(row[name]), link("/history", **where) if row[name] is not None else "")
+    return Cell(_text(row[name]), history_link(**where) if row[name] is not None else "")
 
 
 def _build(row: Row) -> Cell:

@@ -11,7 +11,7 @@ from tracehouse.cli.serve.changes import MOST_LISTENERS
 from tracehouse.cli.serve.http.bodies import GRACE_SECONDS, IDLE_SECONDS, LEAST_RATE, SHORT_BYTES
 from tracehouse.cli.serve.http.connections import HEAD_SECONDS, MOST_CONNECTIONS
 from tracehouse.cli.serve.http.heads import COOKIE_BYTES, HEAD_BYTES, HEADER_BYTES, MOST_PARAMETERS
-from tracehouse.cli.serve.page.forms import FORM_BYTES, MOST_FIELDS
+from tracehouse.cli.serve.page.page_request import FORM_BYTES, MOST_FIELDS
 
 _PATHS = ["/v1/queries/coverage", "/history", "/login", "/healthz", "/none"]
 

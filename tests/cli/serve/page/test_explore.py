@@ -1,5 +1,3 @@
-"""The view of any canned query."""
-
 from __future__ import annotations
 
 import re
@@ -10,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.support.pages import links, table_rows
-from tracehouse.cli.serve.page.questions import GROUPS
+from tracehouse.cli.serve.page.explore import GROUPS, SHORT, rail, title_of
 from tracehouse.warehouse.catalogue.queries import find_query, list_queries
 
 HOTSPOTS = "/explore/operator_hotspots"
@@ -141,3 +139,17 @@ def test_a_dump_is_found_by_its_number(site: TestClient) -> None:
     assert answer.headers["location"].startswith("/dumps/")
     assert site.get("/explore/dump/999999").status_code == 404
     assert site.get("/explore/dump/x").status_code == 404
+
+
+def test_the_group_of_an_answer_is_shown_whole_and_others_in_part() -> None:
+    found = dict(rail("layer_hotspots"))
+    assert len(found["Where time goes"]) == len(GROUPS["Where time goes"])
+    assert len(found["What got slower"]) == SHORT
+    assert [one.title for one in found["Where time goes"] if one.is_current] == [
+        "Time by source line"
+    ]
+
+
+def test_a_query_without_a_plain_name_has_its_own() -> None:
+    assert title_of("operator_hotspots") == "Slowest operators"
+    assert title_of("new_query") == "New query"
