@@ -249,6 +249,11 @@ _LINKS: dict[str, Callable[[Row], Cell | str]] = {
     "device": partial(_series, name="device"),
     "model": partial(_series, name="model"),
     "build": _build,
+    "problems": lambda row: (
+        Cell(_text(row["problems"]), link("/explore/device_days", device=row["device"]))
+        if row["problems"]
+        else NONE
+    ),
     "sha256": lambda row: Cell((row["sha256"] or NONE)[:12]),
     "note_id": lambda row: Cell("Show", link(f"/notes/{row['note_id']}")),
 }

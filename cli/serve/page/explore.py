@@ -185,7 +185,7 @@ def _parameters(request: PageRequest, header: Header) -> dict[str, list[str] | s
         given.pop(name, None)
     known = {one.name: one for one in header.params}
     needed = {name for name, one in known.items() if one.is_required and name not in given}
-    if "event" in needed:
+    if "event" in needed and request.rows("page_builds"):
         given["event"] = [METHOD]
     group = next((group for group, names in GROUPS.items() if header.name in names), "")
     is_of_one = "build" in known and "build" not in given and group in _OF_ONE_BUILD

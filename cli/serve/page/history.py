@@ -89,7 +89,7 @@ def history_parts(
     lasts = [points[-1] for points in series.values()]
     is_of_operators = header.name == _OF_OPERATORS
     notes = find_notes(request, builds) if is_of_operators else []
-    own = [choose_notes(notes, [{**row, "build": None}]) for row in lasts]
+    own = [choose_notes(notes, [pick(row, *keys)]) for row in lasts]
     marks = known_marks(request, lasts) if is_of_operators else [[] for _ in lasts]
     every = [[*one, *map(note_mark, found)] for one, found in zip(marks, own, strict=True)]
     parts = {
@@ -98,7 +98,7 @@ def history_parts(
         "note_form": note_form(request, builds, lasts) if is_of_operators else None,
     }
     if is_of_operators:
-        parts["title"] = history_title(lasts)
+        parts["title"] = f"{_subject(lasts)}, build by build"
     if len(series) == 1:
         newest_first = table.take(list(range(table.num_rows - 1, -1, -1)))
         column = [Column("Notes", lambda row: _notes_cell(choose_notes(notes, [row])))]
@@ -137,15 +137,18 @@ def _charts(
     lines = [line._replace(hrefs=own) for line, own in zip(chart.lines, hrefs, strict=True)]
     at = request.fields.get("at", "")
     chart = chart._replace(
-        what="Time" if name == _OF_OPERATORS else name, lines=lines, marks=merge_marks(marks), at=at
+        what=_subject(rows) if name == _OF_OPERATORS else name,
+        lines=lines,
+        marks=merge_marks(marks),
+        at=at,
     )
     return draw_chart(request, request.path, chart)
 
 
-def history_title(rows: Sequence[Row]) -> str:
-    """The one operator of the rows, if there is only one."""
+def _subject(rows: Sequence[Row]) -> str:
+    """The operator of the rows, if there is only one."""
     names = {operator_text(row["event_name"], row["delegate_id"], row["ordinal"]) for row in rows}
-    return f"{names.pop()}, build by build" if len(names) == 1 else "Operators, build by build"
+    return names.pop() if len(names) == 1 else "Operators"
 
 
 def known_marks(request: PageRequest, rows: Sequence[Row]) -> list[list[Mark]]:

@@ -13,7 +13,7 @@ from tracehouse.cli.serve.http.connections import HEAD_SECONDS, MOST_CONNECTIONS
 from tracehouse.cli.serve.http.heads import COOKIE_BYTES, HEAD_BYTES, HEADER_BYTES, MOST_PARAMETERS
 from tracehouse.cli.serve.page.page_request import FORM_BYTES, MOST_FIELDS
 
-_PATHS = ["/v1/queries/coverage", "/history", "/login", "/healthz", "/none"]
+_PATHS = ["/v1/queries/coverage", "/explore/build_history", "/login", "/healthz", "/none"]
 
 
 @pytest.mark.parametrize("path", _PATHS)

@@ -8,17 +8,14 @@ import pyarrow as pa
 import pytest
 from starlette.testclient import TestClient
 
+from tests.support.pages import links
 from tests.support.reports import read_xml
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.page.charts import Chart, answer_chart, coverage_plot, spark_plot
 from tracehouse.cli.serve.page.page_request import Address
 from tracehouse.queries.report.line_chart import Mark
 
-
-def _files(text: str) -> dict[str, str]:
-    """The addresses of a chart's files, by name."""
-    found = re.findall(r'<a href="([^"]+)" download="([^"]+)">', text)
-    return {name: unescape(href) for href, name in found}
+RUNS = "/explore/build_history?device=phone&event=Method%3A%3Aexecute"
 
 
 def _grid(text: str) -> list[str]:
@@ -39,50 +36,40 @@ def test_a_sparkline_tells_its_ends_and_its_alerts() -> None:
 
 
 def test_the_axis_is_in_the_address(site: TestClient) -> None:
-    plain = site.get("/history?device=phone").text
-    zero, log = (site.get(f"/history?device=phone&{one}").text for one in ("zero=1", "scale=log"))
-    assert 'href="/history?device=phone&amp;scale=log">Log axis<' in plain
-    assert 'href="/history?device=phone&amp;zero=1">Axis from zero<' in plain
-    assert 'href="/history?device=phone">Fit the axis<' in zero
-    assert 'href="/history?device=phone">Linear axis<' in log
+    plain, zero, log = (site.get(f"{RUNS}{one}").text for one in ("", "&zero=1", "&scale=log"))
+    assert links(plain)["Log axis"] == f"{RUNS}&scale=log"
+    assert links(plain)["Axis from zero"] == f"{RUNS}&zero=1"
+    assert links(zero)["Fit the axis"] == links(log)["Linear axis"] == RUNS
     assert 'data-scale="log"' in log
     assert [_grid(text)[0].split()[0] == "0" for text in (plain, zero, log)] == [False, True, False]
 
 
 @pytest.mark.parametrize("axis", ["scale=cubic", "zero=2"])
 def test_another_axis_is_refused(site: TestClient, axis: str) -> None:
-    answer = site.get(f"/history?{axis}")
+    answer = site.get(f"/explore/build_history?{axis}")
     assert answer.status_code == 400
     assert f"{axis}, wanted" in answer.text
 
 
-@pytest.mark.parametrize("path", ["/history", "/history?event=native_call_relu.out"])
-def test_a_chart_is_there_as_rows_and_as_a_drawing(site: TestClient, path: str) -> None:
-    text = site.get(path, params={"device": "phone"}).text
-    csv, arrow, drawing = _files(text).values()
+@pytest.mark.parametrize("event", ["Method::execute", "native_call_relu.out"])
+def test_a_chart_is_there_as_rows_and_as_a_drawing(site: TestClient, event: str) -> None:
+    text = site.get("/explore/build_history", params={"device": "phone", "event": event}).text
     values = re.findall(r'data-value="([^"]+)"', text)
-    with pa.ipc.open_stream(site.get(arrow).content) as reader:
+    with pa.ipc.open_stream(site.get(links(text)["Arrow"]).content) as reader:
         rows = reader.read_all()
     assert [repr(value) for value in rows["p50_ns"].to_pylist()] == values
-    assert len(site.get(csv).text.splitlines()) == len(values) + 1
-    answer = site.get(drawing)
+    assert len(site.get(links(text)["CSV"]).text.splitlines()) == len(values) + 1
+    answer = site.get(links(text)["SVG"])
     assert answer.headers["content-type"] == "image/svg+xml"
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     assert ET.fromstring(answer.text).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314 - ours
-    assert "phone · net" in answer.text
-
-
-def test_a_chart_without_values_is_no_file(site: TestClient) -> None:
-    answer = site.get("/history.svg?event=elsewhere")
-    assert answer.status_code == 404
-    assert "no value to draw" in answer.text
 
 
 def test_points_lead_to_the_operators_of_their_builds(site: TestClient) -> None:
-    text = site.get("/history?device=phone").text
-    links = re.findall(r'<a href="([^"]+)" class="c0"', text)
-    assert len(links) == 12
-    assert "b3" in site.get(unescape(links[3])).text
+    text = site.get("/explore/build_history?device=phone").text
+    found = re.findall(r'<a href="([^"]+)" class="c0"', text)
+    assert len(found) == 12
+    assert "b3" in site.get(unescape(found[3])).text
 
 
 def test_squares_are_full_where_all_was_recorded() -> None:

@@ -42,9 +42,11 @@ def test_changes_have_verdicts_and_noise_is_folded(site: TestClient) -> None:
 
 def test_an_operator_leads_to_its_history(site: TestClient) -> None:
     text = site.get("/compare", params=PAIR).text
-    (href,) = set(re.findall(r'<a class="op" href="(/history[^"]*convolution[^"]*)"', text))
+    (href,) = set(
+        re.findall(r'<a class="op" href="(/explore/build_history[^"]*convolution[^"]*)"', text)
+    )
     assert unescape(href) == (
-        "/history?event=native_call_convolution.out&ordinal=1&model=net&device=phone"
+        "/explore/build_history?event=native_call_convolution.out&ordinal=1&model=net&device=phone"
     )
 
 

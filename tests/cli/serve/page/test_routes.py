@@ -29,7 +29,7 @@ def test_scripts_are_served_to_the_pages_that_need_them(site: TestClient, path: 
     answer = site.get(path)
     assert answer.headers["content-type"] == "text/javascript; charset=utf-8"
     assert answer.headers["x-content-type-options"] == "nosniff"
-    page = "/sql" if path == "/sql.js" else "/history"
+    page = "/sql" if path == "/sql.js" else "/explore/build_history"
     assert f'<script src="{path}" defer></script>' in site.get(page).text
     scripts = re.findall('<script src="(.*?)" defer', site.get("/dumps").text)
     assert scripts == ["/page.js", "/changes.js"]
@@ -42,7 +42,7 @@ def test_the_mark_is_an_image_of_the_site(site: TestClient) -> None:
 
 
 def test_no_page_may_run_what_it_contains(site: TestClient) -> None:
-    policy = site.get("/history").headers["content-security-policy"]
+    policy = site.get("/explore/build_history").headers["content-security-policy"]
     assert re.search(r"script-src 'self';", policy)
     assert "unsafe" not in policy
 

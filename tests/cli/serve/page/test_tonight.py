@@ -24,8 +24,9 @@ from tracehouse.queries.report.stored_nights import last_night, read_night
 
 def test_each_device_says_how_far_behind_it_is(site: TestClient) -> None:
     text = site.get("/").text
-    assert re.search(r">tablet</a>.*?b10 \(1 build behind\)", text, re.DOTALL)
-    assert re.search(r">phone</a>.*?>b11<", text, re.DOTALL)
+    rows = {row[0]: row for row in table_rows(text)}
+    assert rows["tablet"][1:4] == ["silent", "b10", "1"]
+    assert rows["phone"][1:4] == ["–", "b11", "0"]
     assert "<b>1</b> <span>device without the newest build</span>" in text
 
 
@@ -39,8 +40,8 @@ def test_squares_tell_which_builds_a_device_has_seen(site: TestClient) -> None:
 
 def test_an_empty_store_says_what_to_do(tmp_path: Path) -> None:
     with serving(tmp_path / "s") as client:
-        for path in ("/history", "/explore/operator_hotspots", "/compare", "/regressions",
-                     "/dumps", "/timelines", "/explore/ingest_errors"):  # fmt: skip
+        for path in ("/explore/build_history", "/explore/operator_hotspots", "/compare",
+                     "/regressions", "/dumps", "/timelines", "/explore/ingest_errors"):  # fmt: skip
             answer = client.get(path)
             assert answer.status_code == 200, path
             assert 'class="empty"' in answer.text, path
@@ -64,48 +65,23 @@ def large_site(wide_site: TestClient, monkeypatch: pytest.MonkeyPatch) -> TestCl
     return wide_site
 
 
-def test_few_devices_stand_in_one_table_though_of_several_pools(wide_site: TestClient) -> None:
+def test_few_devices_all_stand_in_a_table(wide_site: TestClient) -> None:
     rows = table_rows(wide_site.get("/").text)
     assert len(rows) == 12
-    assert rows[0][:3] == ["device-12", "silent for 1 build", "b2 (1 build behind)"]
-    assert "Pools" not in wide_site.get("/").text
+    assert rows[0][:4] == ["device-12", "silent", "b2", "1"]
 
 
-def test_devices_with_problems_stand_above_the_pools_of_a_large_fleet(
-    large_site: TestClient,
-) -> None:
-    rows = table_rows(large_site.get("/").text)
-    assert rows[0][:3] == ["device-12", "silent for 1 build", "b2 (1 build behind)"]
-    assert [row[:3] for row in rows[1:]] == [["pool-0", "6", "1"], ["pool-1", "6", "0"]]
-    assert rows[1][-1] == "34"
-
-
-def test_zeros_are_no_links(wide_site: TestClient) -> None:
-    text = wide_site.get("/").text
-    assert table_rows(text)[0][-1] == "0"
-    assert ">0</a>" not in text
-
-
-def test_squares_of_a_pool_count_its_devices(large_site: TestClient) -> None:
-    text = large_site.get("/").text
-    assert "b3: 5 of 6 devices" in text
-    assert "b2: 6 of 6 devices" in text
+def test_of_a_large_fleet_those_with_problems_are_shown(large_site: TestClient) -> None:
+    text = large_site.get("/?pool=pool-*").text
+    assert [row[0] for row in table_rows(text)] == ["device-12"]
+    assert links(text)["All 12 devices"] == "/explore/device_health?pool=pool-%2A"
     assert "b3: 0 of 2 models" in text
-
-
-def test_a_pool_leads_to_its_devices(large_site: TestClient) -> None:
-    text = large_site.get("/?sort=device").text
-    assert links(text)["pool-1"] == "/?sort=device&pool=pool-1"
-    rows = table_rows(large_site.get("/?pool=pool-1&sort=device").text)
-    assert [row[0] for row in rows] == [f"device-{n}" for n in range(1, 12, 2)]
 
 
 def test_a_fleet_of_many_devices_has_pages(
     wide_site: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "tracehouse.cli.serve.page.listing.sort_page.__kwdefaults__", {"part": "", "size": 5}
-    )
+    monkeypatch.setattr("tracehouse.cli.serve.page.answer_table.ROWS", 5)
     text = wide_site.get("/?pool=pool-0&sort=device&page=2").text
     assert "6 to 6 of 6" in text
     assert [row[0] for row in table_rows(text)] == ["device-12"]
@@ -115,12 +91,11 @@ def test_a_fleet_of_many_devices_has_pages(
 def test_a_device_says_what_is_wrong_with_it(sick_site: TestClient) -> None:
     text = sick_site.get("/").text
     rows = table_rows(text)
-    problems = "6 (50 %) refused, 20 % in its pool; 44 °C, its pool 31 °C"
-    assert rows[0][:2] == ["device-1", problems]
-    assert rows[1][:2] == ["never", "3 (100 %) refused, 25 % in its pool"]
-    assert {row[1] for row in rows[2:]} == {""}
-    assert links(text)[problems] == "/explore/device_days?device=device-1&pool=pool-1"
-    assert table_rows(sick_site.get(links(text)[problems]).text)
+    assert rows[0][:2] == ["device-1", "refused, hot"]
+    assert rows[1][:2] == ["never", "refused"]
+    assert {row[1] for row in rows[2:]} == {"–"}
+    assert links(text)["refused, hot"] == "/explore/device_days?device=device-1"
+    assert table_rows(sick_site.get(links(text)["refused, hot"]).text)
 
 
 def test_a_token_sees_the_health_of_its_pool_alone(sick_site: TestClient) -> None:
