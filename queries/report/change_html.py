@@ -163,6 +163,7 @@ def _tip(x: str, path: str) -> svg.Element:
 def _ticks(scale: IntervalScale, y: int, letters: int) -> Iterator[svg.Element]:
     """The ticks with their texts, the last with its unit; those without room are left out."""
     last, begin = len(scale.ticks) - 1, math.inf
+    drawn: list[svg.Element] = []
     for number, tick in reversed(list(enumerate(scale.ticks))):
         text = f"{100 * tick:,.10g}".replace("-", "−") + (" %" if number == last else "")
         place, width = scale(tick), len(text) / letters
@@ -170,4 +171,5 @@ def _ticks(scale: IntervalScale, y: int, letters: int) -> Iterator[svg.Element]:
         start = place - {"end": width, "start": 0, "middle": width / 2}[anchor]
         if start + width + 1 / letters <= begin:
             begin = start
-            yield svg.Text(x=_at(scale, tick), y=y, text=safe(text), text_anchor=anchor)  # type: ignore[arg-type]
+            drawn.append(svg.Text(x=_at(scale, tick), y=y, text=safe(text), text_anchor=anchor))  # type: ignore[arg-type]
+    yield from reversed(drawn)
