@@ -30,6 +30,7 @@ _INTERNAL = ("rank", "build_ordinal", "committed_at", "first_captured_at", "run_
 _PLACE = ("device", "model", "backend")
 _NAMES = (
     *_PLACE,
+    "verdict",
     "problems",
     "last_build",
     "pool",

@@ -27,6 +27,7 @@ _ROW = 18  # height of a row of slices
 # Percent of a run that a slice has at least to be seen, and to be a link, and at most to be one.
 _LEAST_SHARE, _LINKED_SHARE, _MOST_SHARE = 0.04, 1, 98
 _LETTERS, _FEW = 1.6, 3  # of a name in a percent of the width; fewer than these say nothing
+_PHONE_LETTERS = 0.5  # the same on phones
 _HIDDEN = ("operator_call",)  # contains its kernel, and takes a row of its own
 _MOST_NS = 1e15
 PART_FIELDS = ("from", "to", "event", "ordinal")
@@ -170,7 +171,8 @@ def _bar(one: Slice, level: int, part: Part) -> svg.Element:
     hover = title(f"{one.name}: {duration_text(one.duration)} ({one.kind.replace('_', ' ')})")
     room = int(share * _LETTERS)
     short = shorten(str(one.name), room)
-    name = [label(3, 12, short, "start")] if room > _FEW else []
+    class_ = "more" if len(short) > share * _PHONE_LETTERS else ""
+    name = [label(3, 12, short, "start", class_)] if room > _FEW else []
     drawn: list[svg.Element] = [bar, hover, *name]
     if part.zoom and _LINKED_SHARE <= share < _MOST_SHARE:
         href = part.zoom(one.start, one.start + one.duration)
