@@ -46,11 +46,11 @@ def complete_names(command: Command) -> None:
 
 def _complete(statement: str, ctx: Context, incomplete: str) -> list[CompletionItem]:
     from tracehouse.warehouse.errors import WarehouseError
-    from tracehouse.warehouse.store import Warehouse
+    from tracehouse.warehouse.store import Store
 
     try:
         store = ctx.params.get("store") or DEFAULT_STORE
-        with Warehouse.open(store, read_only=True) as warehouse:
+        with Store.open(store, read_only=True) as warehouse:
             (column,) = warehouse.sql(statement).columns
     except (WarehouseError, OSError):  # nothing to offer, and no place to say why
         return []

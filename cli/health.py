@@ -88,12 +88,12 @@ def _confinement() -> Iterator[Finding]:
 
 def _store(store: Path) -> Finding:
     from tracehouse.warehouse.errors import WarehouseError
-    from tracehouse.warehouse.store import Warehouse
+    from tracehouse.warehouse.store import Store
 
     try:
         if not store.exists():
             return Finding("store", "missing", f"{store}: none yet; 'tracehouse ingest' creates it")
-        with Warehouse.open(store, read_only=True) as warehouse:
+        with Store.open(store, read_only=True) as warehouse:
             (count,) = warehouse.sql("SELECT count(*) AS n FROM dumps")["n"].to_pylist()
     except WarehouseError as error:  # locked, of another version, or no store
         return Finding("store", "wrong", " ".join(str(error).split()))

@@ -105,7 +105,7 @@ def _note_store(context: typer.Context, store: Path) -> Path:
     return store
 
 
-Store = Annotated[
+StorePath = Annotated[
     Path,
     typer.Option(
         "--store",
@@ -202,7 +202,7 @@ Dump = Annotated[
 
 @dataclass(frozen=True)
 class _StoreChoice:
-    store: Store = DEFAULT_STORE
+    store: StorePath = DEFAULT_STORE
     wait: Wait = 0.0
 
 

@@ -81,12 +81,12 @@ def write_answer(name: str, table: pa.Table, options: OutputOptions, *, plot: st
         from tracehouse.queries.plots.terminal import HOTSPOTS, with_bars
 
         table = with_bars(table, HOTSPOTS[name])
-    options.write(table)
+    options.write(table, query=name)
     if is_seen and name.endswith("_history"):
         from tracehouse.queries.plots.terminal import HISTORIES, trends
 
         write_text("\n")
-        options.write(trends(table, HISTORIES[name]))
+        options.write(trends(table, HISTORIES[name]), query=name)
 
 
 def draw_comparison(table: pa.Table, plot: str, *, base: str, head: str) -> None:

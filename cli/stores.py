@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from tracehouse.queries.report.content import Report
     from tracehouse.queries.report.settings import Settings
     from tracehouse.warehouse.load.summary import IngestSummary
-    from tracehouse.warehouse.store import Warehouse
+    from tracehouse.warehouse.store import Store
 
 
 @contextmanager
 def open_to_write(
     store: Path, *, create: bool = False, wait: float | None = None, is_shared: bool = False
-) -> Iterator[Warehouse]:
+) -> Iterator[Store]:
     """The store, open for writing; unless shared, new files are readable by their owner only.
 
     `wait` is the value of the command's --wait, None if the command has no such option.
     """
     from tracehouse.ingest.producers import read_user_rules, use_user_rules, user_rules
-    from tracehouse.warehouse.store import Warehouse
+    from tracehouse.warehouse.store import Store
 
     use_user_rules(read_user_rules)
     if create:  # a store that is not made if a rule is malformed
@@ -44,7 +44,7 @@ def open_to_write(
     try:
         with noting_rebuild(store):
             with lock_hint(wait):
-                opened = Warehouse.open_to_write(
+                opened = Store.open_to_write(
                     store, create=create, wait=wait or 0, is_shared=is_shared
                 )
             with opened as warehouse:
@@ -120,7 +120,7 @@ def hand_over_to_service(store: Path, found: FoundDumps, error: StoreLockedError
 @contextmanager
 def open_to_read(
     store: Path, *, wait: float | None = None, lake: str | None = None
-) -> Iterator[Warehouse]:
+) -> Iterator[Store]:
     """The store, open for reading; a note says so if a snapshot is read instead.
 
     With a lake, the lake is opened; if --store is given too, the store is opened, and the lake only
@@ -129,18 +129,18 @@ def open_to_read(
     Raises:
         UsageError: A service is chosen, but the command reads the store's files.
     """
-    from tracehouse.warehouse.store import Warehouse
+    from tracehouse.warehouse.store import Store
 
     if chosen_service():
         raise UsageError("this needs a local store; leave out --url and $TRACEHOUSE_URL")
 
     if lake is not None and not is_store_named():
-        with Warehouse.open_lake(lake) as opened_lake:
+        with Store.open_lake(lake) as opened_lake:
             yield opened_lake
         return
     with ExitStack() as opened:
         with lock_hint(wait):
-            reader = Warehouse.open(store, read_only=True, wait=wait or 0, lake=lake)
+            reader = Store.open(store, read_only=True, wait=wait or 0, lake=lake)
             warehouse = opened.enter_context(reader)
         if taken_at := warehouse.snapshot_time:
             age = max((datetime.now(UTC) - taken_at).total_seconds(), 0.0)
@@ -154,7 +154,7 @@ def open_to_read(
 @contextmanager
 def open_with_night(
     store: Path, head: str | None, settings: Settings, *, wait: float = 0.0, lake: str | None = None
-) -> Iterator[tuple[Warehouse, Report]]:
+) -> Iterator[tuple[Store, Report]]:
     """The store or lake, open for reading, and the nightly report of a build.
 
     If the report was made now, the store keeps it after the body, unless the store cannot be
@@ -176,7 +176,7 @@ def open_with_night(
 @contextmanager
 def open_to_query(
     store: Path, *, wait: float = 0.0, lake: str | None = None
-) -> Iterator[Warehouse | RemoteStore]:
+) -> Iterator[Store | RemoteStore]:
     """The store, open for reading, or the service that is queried in its place."""
     service = service_instead_of_store(lake)
     if service is None:

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from tracehouse.queries.report.settings import Settings
     from tracehouse.warehouse.queryable import Streamable
     from tracehouse.warehouse.regressions.computed import Judges
-    from tracehouse.warehouse.store import Warehouse
+    from tracehouse.warehouse.store import Store
 
 
 @contextmanager
 def stream_answer(
-    store: Warehouse,
+    store: Store,
     name: str,
     params: Mapping[str, object],
     settings: Settings,
     *,
     most_rows: int | None = None,
 ) -> Iterator[pa.RecordBatchReader]:
-    """The rows of a canned query, computed while they are read; see `Warehouse.stream_query`."""
+    """The rows of a canned query, computed while they are read; see `Store.stream_query`."""
     query = find_query(name)
     if query.is_computed:
         yield answer_by_settings(store, name, params, settings).to_reader()
@@ -64,7 +64,7 @@ def answer_by_settings(
 
 
 def report_text(
-    store: Warehouse,
+    store: Store,
     settings: Settings,
     head: str | None = None,
     *,

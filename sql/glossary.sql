@@ -116,13 +116,13 @@
 --                                    nothing was tested.
 --   dumps_needed          BIGINT     Dumps that each build lacks; null if none, or if
 --                                    more would not help.
---   delta                 DOUBLE     Change as a share: 0.05 is 5 % slower
+--   delta                 DOUBLE(change)  Change as a share: 0.05 is 5 % slower
 --                                    (Hodges-Lehmann).
---   delta_low             DOUBLE     Lower end of its 99 % interval; null with too few
---                                    dumps for one.
---   delta_high            DOUBLE     Upper end.
---   minimum_detectable    DOUBLE     Change the dumps could show, as a share: half the
---                                    interval's width.
+--   delta_low             DOUBLE(change)  Lower end of its 99 % interval; null with too
+--                                    few dumps for one.
+--   delta_high            DOUBLE(change)  Upper end.
+--   minimum_detectable    DOUBLE(share)  Change the dumps could show, as a share: half
+--                                    the interval's width.
 --   cost_ns               DOUBLE     Cost of the change per run: head_ns less base_ns; 0
 --                                    unless the verdict is a change, null for clocks of
 --                                    unknown rate.
@@ -131,6 +131,6 @@
 --   frame                 STRING     The compared values: raw, differences in paired
 --                                    dumps, relative to the reference, or residual,
 --                                    without the state of the device.
---   state_delta           DOUBLE     How far that state moved from base to head, as a
---                                    share; null unless residual.
+--   state_delta           DOUBLE(change)  How far that state moved from base to head,
+--                                    as a share; null unless residual.
 --   verdict               STRING     See above.

@@ -101,6 +101,9 @@ ROOMS = {
     "queries.profiler_blob": set(),
     "queries.etrecord": set(),
     "queries.report": {"printable"},
+    "queries.cells": {"plain_values", "report"},
+    "queries.cell_tables": {"cells", "report"},
+    "queries.store_status": {"cells"},
     "queries.explain": {"printable", "report"},
     "queries.comparison": {"report"},
     "queries.answers": {"report"},
@@ -142,8 +145,8 @@ ROOMS = {
     "sql": set(),
     "tracehouse.answers": set(),
     "tracehouse.questions": {"answers"},
-    "tracehouse.local": {"answers"},
-    "tracehouse.client": {"answers"},
+    "tracehouse.local": {"answers", "questions"},
+    "tracehouse.client": {"answers", "questions"},
     "tracehouse": {"answers", "client", "local", "questions"},
 }  # fmt: skip
 # What single rooms may import besides.

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracehouse.queries.report.figures import (
-    NONE,
-    cost_text,
-    delta_text,
-    duration_text,
-    exact_text,
-    name_text,
-)
+from tracehouse.queries.report.figures import NONE, name_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,12 +18,6 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 50  # that a notebook shows
 _COMPARISON = "comparison"
-_CELLS: Mapping[str, Callable[[float], str]] = {
-    "delta": delta_text,
-    "delta_low": delta_text,
-    "delta_high": delta_text,
-    "cost_ns": cost_text,
-}
 
 
 class Answer:
@@ -61,9 +47,11 @@ class Answer:
 
     @property
     def units(self) -> dict[str, str]:
-        """The unit of each column whose name ends in one: ns, bytes, share, ..."""
-        found = {name: _unit(name) for name in self.column_names}
-        return {name: unit for name, unit in found.items() if unit}
+        """The unit of each column that has one: ns, bytes, share or change."""
+        from tracehouse.queries.cells import columns_of
+
+        found = columns_of(self.table.slice(0, 0), self.name)
+        return {column.name: column.unit for column in found if column.unit}
 
     @property
     def column_names(self) -> list[str]:
@@ -143,7 +131,7 @@ class Answer:
 
             found = _describe(self.table, **self._builds)
             return _frame(comparison_html(found, **self._builds))
-        return _table_html(self.table, self.note)
+        return _table_html(self.table, self.name, self.note)
 
 
 class Document(str):
@@ -200,11 +188,6 @@ class Picture:
         return f"<Picture: {len(self.svg):,} bytes of SVG; .save('NAME.svg') writes it>"
 
 
-def _unit(column: str) -> str:
-    suffix = column.rpartition("_")[2]
-    return suffix if suffix in ("ns", "bytes", "share", "ticks", "seconds") else ""
-
-
 def _frame(page: str) -> str:
     """A whole page inside of a notebook, whose styles it does not touch."""
     return (
@@ -219,26 +202,26 @@ def _describe(table: pa.Table, *, base: str, head: str) -> Comparison:
     return describe_pair(table.to_pylist(), base=base, head=head)
 
 
-def _table_html(table: pa.Table, note: str = "") -> str:
+def _table_html(table: pa.Table, name: str, note: str) -> str:
     """The first rows, with units; what all rows have in common stands above, once."""
-    same = {name: _only(table[name]) for name in table.column_names} if table.num_rows > 1 else {}
-    same = {name: value for name, value in same.items() if value is not ...}
-    shown = [name for name in table.column_names if name not in same] or table.column_names
+    from tracehouse.queries.cell_tables import html_lines
+    from tracehouse.queries.cells import arrange_columns, columns_of, headings
+
+    arranged = arrange_columns(table, name)
+    described = columns_of(arranged.slice(0, 1), name)
+    columns = {column.name: column for column in described}
+    titles = dict(zip(columns, headings(described, name), strict=True))
+    same = _same(arranged) if arranged.num_rows > 1 else {}
+    same = {} if len(same) == len(columns) else same
     common = [
-        f"{escape(name)} = {_cell(name, value)}"
-        for name, value in same.items()
-        if value is not None and name not in shown
+        f"{escape(titles[one].lower())} {escape(columns[one].text(value) or NONE)}"
+        for one, value in same.items()
     ]
     parts = [f"<p>{', '.join(common)}</p>"] if common else []
-    head = "".join(f"<th>{escape(_title(name))}</th>" for name in shown)
-    rows = table.select(shown).slice(0, MOST_ROWS).to_pylist()
-    body = "".join(
-        f"<tr>{''.join(_cell_html(name, value) for name, value in row.items())}</tr>"
-        for row in rows
-    )
-    parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
-    if table.num_rows > len(rows):
-        parts.append(f"<p>{table.num_rows - len(rows):,} more rows</p>")
+    shown = arranged.drop_columns(list(same)).slice(0, MOST_ROWS)
+    parts += html_lines(shown, name)
+    if table.num_rows > shown.num_rows:
+        parts.append(f"<p>{table.num_rows - shown.num_rows:,} more rows</p>")
     if not table.num_rows:
         parts.append("<p>no rows</p>")
     if note:
@@ -246,43 +229,13 @@ def _table_html(table: pa.Table, note: str = "") -> str:
     return "".join(parts)
 
 
-def _only(column: pa.ChunkedArray) -> object:
-    """The value that all rows have; `...` if they differ."""
+def _same(table: pa.Table) -> dict[str, object]:
+    """The values that all rows have, by column."""
     import pyarrow as pa
 
-    if pa.types.is_nested(column.type):
-        return ... if column.null_count < len(column) else None
-    values = column.unique()
-    return values[0].as_py() if len(values) == 1 else ...
-
-
-def _title(name: str) -> str:
-    """The name of a column without the unit that its cells have."""
-    return name.removesuffix("_ns") if name != "_ns" else name
-
-
-def _cell_html(name: str, value: object) -> str:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    style = ' style="text-align:right"' if is_number else ""
-    return f"<td{style}>{_cell(name, value)}</td>"
-
-
-def _cell(name: str, value: object) -> str:
-    """A value for people, escaped."""
-    if value is None:
-        return NONE
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M:%S}"
-    if isinstance(value, int | float):
-        if name in _CELLS:
-            return escape(_CELLS[name](value))
-        if name.endswith("_ns"):
-            return escape(duration_text(value))
-        if name.endswith("_share"):
-            return f"{100 * value:.3g} %"
-        is_id = name.endswith("_id") or name == "ordinal"
-        text = str(value) if is_id else exact_text(value) if value == value else "NaN"
-        return escape(text)
-    return escape(name_text(str(value)))
+    found: dict[str, object] = {}
+    for field, column in zip(table.schema, table.columns, strict=True):
+        values = None if pa.types.is_nested(field.type) else column.unique()
+        if values is not None and len(values) == 1:
+            found[field.name] = values[0].as_py()
+    return found

@@ -15,6 +15,7 @@ from tracehouse.ingest.batching import batches
 from tracehouse.ingest.errors import ServiceError
 from tracehouse.ingest.remote.connection import ServiceConnection
 from tracehouse.ingest.remote.uploading import MOST_DUMPS, DumpUploader, OutgoingDump, Receipt
+from tracehouse.questions import Questions
 
 if TYPE_CHECKING:
     from tracehouse.queries.report.forms import Form
@@ -27,7 +28,7 @@ _Params = ParamSpec("_Params")
 _Answer = TypeVar("_Answer")
 
 
-class Client:
+class Client(Questions):
     """A service, over one connection, for one thread; use it as a context manager.
 
     A method raises ServiceError if the service cannot be reached or refuses, and QueryError if the
@@ -59,10 +60,6 @@ class Client:
     def query(self, name: str, /, **params: object) -> Answer:
         """Rows of a canned query; see `Warehouse.query`."""
         return Answer(self._store.query(name, **params), name, params)
-
-    def compare(self, base: str, head: str, /, **params: object) -> Answer:
-        """What changed from one build to another: rows of the query `comparison`."""
-        return self.query("comparison", base=base, head=head, **params)
 
     def sql(
         self,

@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from tracehouse.answers import Answer, Document
+from tracehouse.questions import Questions
 from tracehouse.warehouse import DEFAULT_PATH
 from tracehouse.warehouse.catalogue.queries import Query, find_query
-from tracehouse.warehouse.store import Warehouse as Store
+from tracehouse.warehouse.store import Store
 
 if TYPE_CHECKING:
     from tracehouse.queries.report.forms import Form
     from tracehouse.warehouse.opening.session import Session
 
 
-class Warehouse(Store):
+class Warehouse(Store, Questions):
     """A store of dumps. Use it as a context manager, or call `close`.
 
     Each call opens what it needs, and closes it when it ends. From the first call in a ``with``
@@ -97,10 +98,6 @@ class Warehouse(Store):
                 return Answer(rows.read_all(), name, params)
         return Answer(self._store.query(name, **params), query.header.name, params)
 
-    def compare(self, base: str, head: str, /, **params: object) -> Answer:
-        """What changed from one build to another: rows of the query `comparison`."""
-        return self.query("comparison", base=base, head=head, **params)
-
     def report(
         self,
         head: str | None = None,
@@ -151,7 +148,7 @@ class Warehouse(Store):
 
     def status(self) -> Answer:
         """The state of the store: one row."""
-        from tracehouse.cli.output.status_report import status_table
+        from tracehouse.queries.store_status import status_table
         from tracehouse.warehouse.opening.status import read_status
 
         with self._session.call(is_answer=True):

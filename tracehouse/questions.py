@@ -24,6 +24,7 @@ class Questions(Protocol):
 
     def compare(self, base: str, head: str, /, **params: object) -> Answer:
         """What changed from one build to another: rows of the query `comparison`."""
+        return self.query("comparison", base=base, head=head, **params)
 
     def report(
         self,

@@ -27,7 +27,7 @@ from tracehouse.warehouse.readers import ReaderPool
 
 if TYPE_CHECKING:
     from tracehouse.warehouse.load.summary import IngestProgress, IngestSummary
-    from tracehouse.warehouse.store import Warehouse
+    from tracehouse.warehouse.store import Store
     from tracehouse.warehouse.upkeep.compact import CompactionResult
 
 BATCH_BYTES = 128 << 20  # of waiting dumps that are indexed immediately
@@ -70,7 +70,7 @@ class Consumer:
 
     def __init__(
         self,
-        warehouse: Warehouse,
+        warehouse: Store,
         store: Path,
         *,
         batch_dumps: int,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Queryable(Protocol):
-    """A store, or a lake that is queried like one; see `Warehouse`."""
+    """A store, or a lake that is queried like one; see `Store`."""
 
     def query(self, name: str, /, **params: object) -> pa.Table:
         """Rows of a canned query."""

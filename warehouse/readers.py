@@ -11,20 +11,20 @@ from pathlib import Path
 from tracehouse.warehouse.errors import StoreError
 from tracehouse.warehouse.opening.read import open_snapshot
 from tracehouse.warehouse.opening.session import Session
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 
 
 class ReaderPool:
     """Lends readers of an open store, and readers of its newest snapshot while it is reopened."""
 
-    def __init__(self, warehouse: Warehouse, store: Path) -> None:
+    def __init__(self, warehouse: Store, store: Path) -> None:
         self._warehouse, self._store = warehouse, store
-        self._idle: dict[frozenset[str] | None, list[Warehouse]] = defaultdict(list)
+        self._idle: dict[frozenset[str] | None, list[Store]] = defaultdict(list)
         self._n_lent, self._is_reopened = 0, False
         self._changed = threading.Condition()
 
     @contextmanager
-    def lend(self, pools: frozenset[str] | None = None) -> Iterator[Warehouse]:
+    def lend(self, pools: frozenset[str] | None = None) -> Iterator[Store]:
         """A reader for this thread, of these device pools; None for all."""
         with self._changed:
             is_live = not self._is_reopened
@@ -67,14 +67,14 @@ class ReaderPool:
             while readers:
                 readers.pop().close()
 
-    def _open(self, pools: frozenset[str] | None, *, is_live: bool) -> Warehouse:
+    def _open(self, pools: frozenset[str] | None, *, is_live: bool) -> Store:
         reader = self._warehouse.reader() if is_live else self._open_snapshot()
         if pools is not None:
             reader.limit_to(pools)
         return reader
 
-    def _open_snapshot(self) -> Warehouse:
+    def _open_snapshot(self) -> Store:
         opened = open_snapshot(self._store)
         if opened is None:
             raise StoreError(str(self._store), "is being compacted; ask again in a second")
-        return Warehouse(Session.holding(self._store, opened))
+        return Store(Session.holding(self._store, opened))

@@ -62,14 +62,14 @@ _BATCH_ROWS = 100_000
 
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
-_Method = Callable[Concatenate["Warehouse", _Params], _Result]
+_Method = Callable[Concatenate["Store", _Params], _Result]
 
 
 def _as_call(method: _Method[_Params, _Result]) -> _Method[_Params, _Result]:
     """The method, which keeps open what it opens until it ends; see `Session.call`."""
 
     @wraps(method)
-    def call(self: Warehouse, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
+    def call(self: Store, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
         with self._session.call():
             return method(self, *args, **kwargs)
 
@@ -80,14 +80,14 @@ def _as_answer(method: _Method[_Params, _Result]) -> _Method[_Params, _Result]:
     """The method as a call during which nothing may be written."""
 
     @wraps(method)
-    def call(self: Warehouse, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
+    def call(self: Store, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
         with self._session.call(is_answer=True):
             return method(self, *args, **kwargs)
 
     return call
 
 
-class Warehouse:
+class Store:
     """A store. Use it as a context manager, or call `close`.
 
     Each call opens what it needs, and closes it when it ends. From the first call in a ``with``
@@ -666,7 +666,7 @@ class Warehouse:
         self._session.seconds = seconds
         return within(seconds, self._session.interrupt, stop)
 
-    def reader(self) -> Warehouse:
+    def reader(self) -> Store:
         """A read-only view of this store for another thread, as of the last commit.
 
         Close the reader before this store.
@@ -675,7 +675,7 @@ class Warehouse:
             StoreError: This store was opened to be read; open another one instead.
         """
         answering = StoreConnections(self._path, self._session.answering.file, writer=self.writing)
-        return Warehouse(Session.holding(self._path, OpenedStore(answering, None)))
+        return Store(Session.holding(self._path, OpenedStore(answering, None)))
 
     def limit_to(self, pools: Collection[str]) -> None:
         """Hide all but what is of these device pools; before the first query."""

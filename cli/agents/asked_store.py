@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from tracehouse.cli.remote.questions import RemoteStore
 from tracehouse.queries.answers import report_text, stream_answer
 from tracehouse.queries.report.settings import Settings, read_settings
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from tracehouse.cli.agents.pages import Answer
 
-Opened = AbstractContextManager[Warehouse | RemoteStore]
+Opened = AbstractContextManager[Store | RemoteStore]
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,6 @@ class AskedStore:
         return read_settings(self.config)
 
     @contextmanager
-    def _opened(self) -> Iterator[Warehouse | RemoteStore]:
+    def _opened(self) -> Iterator[Store | RemoteStore]:
         with self.open() as store, store.within(None, self.stop):
             yield store

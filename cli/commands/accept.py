@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tracehouse.cli.errors import as_usage_errors
-from tracehouse.cli.options import DEFAULT_STORE, Config, Head, Store, Wait
+from tracehouse.cli.options import DEFAULT_STORE, Config, Head, StorePath, Wait
 from tracehouse.cli.output.streams import write_note
 from tracehouse.cli.upkeep.running import run_task
 from tracehouse.cli.upkeep.triage import Accept
@@ -49,7 +49,7 @@ def accept(
     since: _Since = None,
     head: Head = None,
     config: Config = None,
-    store: Store = DEFAULT_STORE,
+    store: StorePath = DEFAULT_STORE,
     wait: Wait = 0.0,
     is_acknowledged: _Acknowledge = False,
     is_reopened: _Reopen = False,

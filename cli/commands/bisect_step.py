@@ -12,7 +12,7 @@ from typer.core import TyperCommand
 from typer.exceptions import TyperException
 
 from tracehouse.cli.exit_codes import ExitCode
-from tracehouse.cli.options import DEFAULT_STORE, Config, Head, Store, Wait
+from tracehouse.cli.options import DEFAULT_STORE, Config, Head, StorePath, Wait
 from tracehouse.cli.output.streams import write_error, write_note
 from tracehouse.cli.stores import open_to_read
 from tracehouse.warehouse.errors import QueryError, WarehouseError
@@ -65,7 +65,7 @@ def bisect_step(
     build: _Build = None,
     head: Head = None,
     config: Config = None,
-    store: Store = DEFAULT_STORE,
+    store: StorePath = DEFAULT_STORE,
     wait: Wait = 0.0,
 ) -> None:
     """Tell 'git bisect run' whether a build has the change of a group, judging by its dumps.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tracehouse.cli.options import DEFAULT_STORE, Store
+from tracehouse.cli.options import DEFAULT_STORE, StorePath
 from tracehouse.cli.output.options import OutputOptions
 
 
-def doctor(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
+def doctor(store: StorePath = DEFAULT_STORE, *, options: OutputOptions) -> None:
     """Check versions, optional packages, confinement of child processes, and the store.
 
     Each line's status is ok, missing (an optional package, a layer that the system does not have,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracehouse.cli.files import file_source
-from tracehouse.cli.options import DEFAULT_STORE, Config, Head, LakeUri, Store, Wait
+from tracehouse.cli.options import DEFAULT_STORE, Config, Head, LakeUri, StorePath, Wait
 from tracehouse.cli.output.elapsed import elapsed_line
 from tracehouse.cli.output.options import OutputFile
 from tracehouse.cli.output.output_file import standard_output_to
@@ -48,7 +48,7 @@ def explain(
     form: _Form = None,
     output: OutputFile = None,
     config: Config = None,
-    store: Store = DEFAULT_STORE,
+    store: StorePath = DEFAULT_STORE,
     lake: LakeUri = None,
     wait: Wait = 0.0,
 ) -> None:

@@ -13,7 +13,7 @@ import typer
 
 from tracehouse.cli.errors import as_usage_errors
 from tracehouse.cli.files import dump_source, read_etrecord_of
-from tracehouse.cli.options import DEFAULT_STORE, Store, TextOption, add_options
+from tracehouse.cli.options import DEFAULT_STORE, StorePath, TextOption, add_options
 from tracehouse.cli.output.output_file import standard_output_to
 from tracehouse.cli.output.streams import write_note, write_text
 from tracehouse.cli.stores import open_to_read
@@ -77,7 +77,7 @@ def trace(
     output_file: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE.")
     ] = None,
-    store: Store = DEFAULT_STORE,
+    store: StorePath = DEFAULT_STORE,
     **more: str | None,
 ) -> None:
     """Write runs of dumps on a time axis, as nested events with their durations.

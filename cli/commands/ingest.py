@@ -36,7 +36,7 @@ from tracehouse.warehouse.errors import StoreLockedError
 
 if TYPE_CHECKING:
     from tracehouse.cli.output.store_contents import Arrivals
-    from tracehouse.warehouse.store import Warehouse
+    from tracehouse.warehouse.store import Store
 
 
 def ingest(
@@ -145,7 +145,7 @@ def ingest(
         fail()
 
 
-def _find_arrivals(warehouse: Warehouse, *, since: datetime) -> Arrivals | None:
+def _find_arrivals(warehouse: Store, *, since: datetime) -> Arrivals | None:
     """What came in since a time, for people at a terminal."""
     from tracehouse.cli.output.store_contents import find_arrivals
 

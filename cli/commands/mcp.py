@@ -8,7 +8,7 @@ from threading import Timer
 from typing import TYPE_CHECKING
 
 from tracehouse.cli.errors import OutputError
-from tracehouse.cli.options import DEFAULT_STORE, Config, Store
+from tracehouse.cli.options import DEFAULT_STORE, Config, StorePath
 
 if TYPE_CHECKING:
     from tracehouse.cli.agents.asked_store import AskedStore
@@ -18,7 +18,7 @@ _CALLS = 8  # at a time, each with an open store; more wait
 _ENDING_SECONDS = 1.0  # until the process ends after its input, whatever its threads do
 
 
-def mcp(store: Store = DEFAULT_STORE, config: Config = None) -> None:
+def mcp(store: StorePath = DEFAULT_STORE, config: Config = None) -> None:
     """Answer an agent by the Model Context Protocol, on standard input and output.
 
     Its few tools report, compare, explain, find and answer canned queries and SQL, and inspect

@@ -10,7 +10,7 @@ import typer
 from tracehouse.cli.errors import as_usage_errors
 from tracehouse.cli.exit_codes import fail
 from tracehouse.cli.gap_sides import read_sides
-from tracehouse.cli.options import DEFAULT_STORE, Store, TextOption, add_options
+from tracehouse.cli.options import DEFAULT_STORE, StorePath, TextOption, add_options
 from tracehouse.cli.output.gap_report import (
     arrange_gaps,
     describe_gaps,
@@ -64,7 +64,7 @@ def numeric_gap(
         bool, typer.Option("--first", help="Show only where each run begins to diverge.")
     ] = False,
     tolerance: Annotated[float, typer.Option(metavar="DB", help=_TOLERANCE)] = 60.0,
-    store: Store = DEFAULT_STORE,
+    store: StorePath = DEFAULT_STORE,
     options: OutputOptions,
     **more: str | None,
 ) -> None:

@@ -15,8 +15,8 @@ from tracehouse.cli.manifest_options import MANIFEST
 from tracehouse.cli.options import (
     DEFAULT_STORE,
     Shared,
-    Store,
     StoreOptions,
+    StorePath,
     TextOption,
     Wait,
     add_options,
@@ -84,7 +84,7 @@ def record(
     pairs: Annotated[
         int, typer.Option(min=1, metavar="NUMBER", help="Pairs of dumps to record with --against.")
     ] = 10,
-    store: Store = DEFAULT_STORE,
+    store: StorePath = DEFAULT_STORE,
     wait: Wait = 0.0,
     is_shared: Shared = False,
     form: RowFormat = Format.TABLE,

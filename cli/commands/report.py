@@ -14,7 +14,7 @@ import typer
 
 from tracehouse.cli.errors import as_usage_errors
 from tracehouse.cli.exit_codes import STATUS_OF_VERDICT, FailOnRegression
-from tracehouse.cli.options import DEFAULT_STORE, Branch, Config, Head, LakeUri, Store, Wait
+from tracehouse.cli.options import DEFAULT_STORE, Branch, Config, Head, LakeUri, StorePath, Wait
 from tracehouse.cli.output.elapsed import elapsed_line
 from tracehouse.cli.output.options import OutputFile
 from tracehouse.cli.output.output_file import standard_output_to
@@ -70,7 +70,7 @@ def report(
     output: OutputFile = None,
     config: Config = None,
     slack: _Slack = None,
-    store: Store = DEFAULT_STORE,
+    store: StorePath = DEFAULT_STORE,
     lake: LakeUri = None,
     wait: Wait = 0.0,
     *,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tracehouse.cli.errors import OutputError, as_usage_errors
-from tracehouse.cli.options import DEFAULT_STORE, Config, Store
+from tracehouse.cli.options import DEFAULT_STORE, Config, StorePath
 from tracehouse.ingest.producers import read_user_rules, use_user_rules, user_rules
 
 _MISSING = (
@@ -29,7 +29,7 @@ def serve(
         ),
     ] = None,
     config: Config = None,
-    store: Store = DEFAULT_STORE,
+    store: StorePath = DEFAULT_STORE,
 ) -> None:
     """Accept dumps and answer queries over HTTP, until SIGTERM or Ctrl-C.
 

@@ -73,7 +73,7 @@ def _function(query: Query) -> Callable[..., None]:
         answer = _judge if query.is_nightly else _ask
         with _opened(lake, master) as store:
             table = answer(store, query.header.name, given)
-        options.write(table)
+        options.write(table, query=query.header.name)
 
     add_options(run, map(parameter_option, query.header.params))
     return run

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracehouse.cli.exit_codes import fail
-from tracehouse.cli.options import DEFAULT_STORE, Store
+from tracehouse.cli.options import DEFAULT_STORE, StorePath
 from tracehouse.cli.output.options import OutputOptions
-from tracehouse.cli.output.status_report import status_rows, status_table
 from tracehouse.cli.output.streams import write_note
 from tracehouse.cli.remote.choice import ServiceChoice, chosen_service
 from tracehouse.cli.stores import service_of
+from tracehouse.queries.store_status import status_rows, status_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def status(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
+def status(store: StorePath = DEFAULT_STORE, *, options: OutputOptions) -> None:
     """Show a store's health: its size, what waits, who writes it, and damage; changes nothing.
 
     'tracehouse ls' lists what is in it. A service that has the store open is asked, and reports on

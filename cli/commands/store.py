@@ -13,8 +13,8 @@ from tracehouse.cli.exit_codes import ExitCode, fail
 from tracehouse.cli.options import (
     DEFAULT_STORE,
     Dump,
-    Store,
     StoreOptions,
+    StorePath,
     Wait,
     Yes,
     lake_address,
@@ -243,7 +243,7 @@ def _fail_if_incomplete(done: RebuildSummary) -> None:
 
 
 @app.command()
-def migrate(store: Store = DEFAULT_STORE, wait: Wait = 0.0) -> None:
+def migrate(store: StorePath = DEFAULT_STORE, wait: Wait = 0.0) -> None:
     """Upgrade a store that an older version of tracehouse wrote; nothing in it is lost.
 
     The store is changed in place. If it is of a development version before 0.1.0, it is rebuilt
@@ -399,7 +399,7 @@ _Target = Annotated[Path | None, typer.Option("--output", metavar="FILE", help="
 
 
 @archive.command()
-def get(file: _File, *, output: _Target = None, store: Store = DEFAULT_STORE) -> None:
+def get(file: _File, *, output: _Target = None, store: StorePath = DEFAULT_STORE) -> None:
     """Extract a file as it was ingested: a dump, an ETRecord, a debug buffer or a refused file.
 
     Raises:
@@ -417,7 +417,7 @@ def get(file: _File, *, output: _Target = None, store: Store = DEFAULT_STORE) ->
 
 @archive.command("verify")
 @with_options
-def verify_archive(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
+def verify_archive(store: StorePath = DEFAULT_STORE, *, options: OutputOptions) -> None:
     """Read the whole archive and list damaged or missing parts; exits 1 if there are any."""
     import pyarrow as pa
 

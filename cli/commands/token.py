@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tracehouse.cli.options import DEFAULT_STORE, Store, with_options
+from tracehouse.cli.options import DEFAULT_STORE, StorePath, with_options
 from tracehouse.cli.output.options import OutputOptions
 from tracehouse.cli.output.streams import write_lines, write_note
 
@@ -42,7 +42,7 @@ def create(
             min=1, max=36500, metavar="DAYS", help="Let the token expire after this many days."
         ),
     ] = None,
-    store: Store = DEFAULT_STORE,
+    store: StorePath = DEFAULT_STORE,
 ) -> None:
     """Create a token and print its secret, which is not stored and cannot be shown again.
 
@@ -63,7 +63,7 @@ def create(
 
 @app.command("list")
 @with_options
-def list_(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
+def list_(store: StorePath = DEFAULT_STORE, *, options: OutputOptions) -> None:
     """List the tokens, without their secrets."""
     import pyarrow as pa
 
@@ -84,7 +84,7 @@ def list_(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
 
 
 @app.command()
-def revoke(name: _Name, *, store: Store = DEFAULT_STORE) -> None:
+def revoke(name: _Name, *, store: StorePath = DEFAULT_STORE) -> None:
     """Revoke a token: a running service refuses its next request."""
     from tracehouse.cli.serve.access.audit import audit_command
     from tracehouse.cli.serve.access.tokens import revoke_token

@@ -13,7 +13,7 @@ import typer
 from tracehouse.cli.exit_codes import fail
 from tracehouse.cli.files import etrecord_source
 from tracehouse.cli.manifest_options import MANIFEST, check_manifest
-from tracehouse.cli.options import DEFAULT_STORE, Layout, Once, Store, TextOption, add_options
+from tracehouse.cli.options import DEFAULT_STORE, Layout, Once, StorePath, TextOption, add_options
 from tracehouse.cli.output.streams import write_note
 from tracehouse.cli.remote.choice import TokenFile, Url, choose_service_of
 from tracehouse.cli.stores import service_instead_of_store
@@ -37,7 +37,7 @@ def watch(
     *,
     url: Url = None,
     token_file: TokenFile = None,
-    store: Store = DEFAULT_STORE,
+    store: StorePath = DEFAULT_STORE,
     layout: Layout = None,
     quiet_seconds: Annotated[
         float,

@@ -63,9 +63,10 @@ class OutputOptions:
     is_csv_safe: CsvSafe = False
     output_file: OutputFile = None
 
-    def write(self, table: Rows, *, has_all: bool = False) -> None:
+    def write(self, table: Rows, *, query: str = "", has_all: bool = False) -> None:
         """Print rows; see `write_table`."""
-        write_table(table, self.format, is_csv_safe=self.is_csv_safe, has_all=has_all)
+        safe = self.is_csv_safe
+        write_table(table, self.format, query=query, is_csv_safe=safe, has_all=has_all)
 
     def write_rows(
         self, rows: Iterable[Mapping[str, object]], schema: pa.Schema | None = None

@@ -11,13 +11,13 @@ from tracehouse.cli.output.streams import write_note
 
 if TYPE_CHECKING:
     from tracehouse.ingest.recording.dump_place import DumpPlace, PairsPlace
-    from tracehouse.warehouse.store import Warehouse
+    from tracehouse.warehouse.store import Store
 
 
-def write_newest_dump(warehouse: Warehouse, options: OutputOptions) -> None:
+def write_newest_dump(warehouse: Store, options: OutputOptions) -> None:
     """Print the event blocks and the dump_id of the newest dump."""
     dump_id = warehouse.sql("SELECT max(dump_id) FROM dumps")[0][0].as_py()
-    options.write(warehouse.query("event_blocks", dump=dump_id))
+    options.write(warehouse.query("event_blocks", dump=dump_id), query="event_blocks")
     write_note(f"note: this is dump {dump_id:,} of the store")
 
 

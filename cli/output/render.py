@@ -18,14 +18,20 @@ __all__ = ["Format", "write_document", "write_table", "write_table_note"]
 
 
 def write_table(
-    table: Rows, format_: Format, *, is_csv_safe: bool = False, has_all: bool = False
+    table: Rows,
+    format_: Format,
+    *,
+    query: str = "",
+    is_csv_safe: bool = False,
+    has_all: bool = False,
 ) -> None:
     """Print rows in a format; `arrow` is an IPC stream, `json` a list of one object per row.
 
     The rows of a reader are printed while they are computed; only for people must they be a table.
 
-    Numbers are exact in every format but those for people, which also cut long texts and, unless
-    `has_all`, leave out columns without a value. Control characters are escaped on a terminal, and
+    Numbers are exact in every format but those for people, which have units, those of the header of
+    `query`; they also cut long texts and, unless `has_all`, name operators shortly, and leave out
+    columns without a value. Control characters are escaped on a terminal, and
     `is_csv_safe` puts ' before texts that a spreadsheet would run.
     A table that the format cannot hold raises FormatError, an output that cannot be written
     OutputError. The table's notes go to standard error.
@@ -33,7 +39,7 @@ def write_table(
     with output_errors():
         match format_:
             case Format.TABLE | Format.MARKDOWN | Format.HTML:
-                _write_text(table, format_, has_all=has_all)
+                _write_text(table, format_, query, has_all=has_all)
             case Format.JSON:
                 formats.write_json(table, sys.stdout)
             case Format.CSV | Format.TSV:
@@ -64,14 +70,16 @@ def write_document(document: object) -> None:
         sys.stdout.flush()
 
 
-def _write_text(table: pa.Table, format_: Format, *, has_all: bool) -> None:
-    from tracehouse.cli.output.text import arrange_columns, html_lines, markdown_lines, text_lines
+def _write_text(table: pa.Table, format_: Format, query: str, *, has_all: bool) -> None:
+    from tracehouse.cli.output.text import text_lines
+    from tracehouse.queries.cell_tables import markdown_lines, page_lines
+    from tracehouse.queries.cells import arrange_columns
 
-    arranged = arrange_columns(table, has_all=has_all)
+    arranged = table if has_all else arrange_columns(table, query)
     if format_ is Format.TABLE and sys.stdout.isatty():
         from tracehouse.cli.output.terminal import print_table
 
-        print_table(arranged)
+        print_table(arranged, query)
         return
-    lines_of = {Format.MARKDOWN: markdown_lines, Format.HTML: html_lines}.get(format_, text_lines)
-    sys.stdout.writelines(f"{line}\n" for line in lines_of(arranged))
+    lines_of = {Format.MARKDOWN: markdown_lines, Format.HTML: page_lines}.get(format_, text_lines)
+    sys.stdout.writelines(f"{line}\n" for line in lines_of(arranged, query))

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tracehouse.cli.output.text import headings, is_number, text_columns
+from tracehouse.queries.cells import columns_of, short_headings, text_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,7 +58,7 @@ class _Column:
         return min(self.width, max(_NARROWEST_TEXT, min(self.word_width, whole // 2)))
 
 
-def print_table(table: pa.Table, *, console: Console | None = None) -> None:
+def print_table(table: pa.Table, query: str = "", *, console: Console | None = None) -> None:
     """Print at most MAX_ROWS rows, and how many are left out.
 
     If the table is too wide, columns with a single value are printed above it, then texts and
@@ -69,7 +69,7 @@ def print_table(table: pa.Table, *, console: Console | None = None) -> None:
     if not table.num_rows:
         console.print("No rows.")
         return
-    columns = _columns(table.slice(0, MAX_ROWS))
+    columns = _columns(table.slice(0, MAX_ROWS), query)
     if table.num_rows > 1 and _total(column.width for column in columns) > console.width:
         constant = [column for column in columns if column.is_constant]
         for column in constant:
@@ -146,16 +146,15 @@ def _cut(word: str, width: int) -> list[str]:
     return pieces
 
 
-def _columns(table: pa.Table) -> list[_Column]:
-    cells: list[list[str | None]] = [[] for _ in table.column_names]
-    for page in text_columns(table):
+def _columns(table: pa.Table, query: str) -> list[_Column]:
+    columns = columns_of(table, query)
+    cells: list[list[str | None]] = [[] for _ in columns]
+    for page in text_columns(table, columns):
         for column, more in zip(cells, page, strict=True):
             column += more
     return [
-        _Column(name, is_number(field.type), column)
-        for name, field, column in zip(
-            headings(table.column_names), table.schema, cells, strict=True
-        )
+        _Column(name, column.is_number, own)
+        for name, column, own in zip(short_headings(columns), columns, cells, strict=True)
     ]
 
 

@@ -35,7 +35,7 @@ _QUESTIONS = {"unknown_query", "deadline"}
 
 
 class RemoteStore:
-    """A store behind a service, with the query methods of `Warehouse`."""
+    """A store behind a service, with the query methods of `Store`."""
 
     def __init__(
         self, connection: ServiceConnection, *, note: Callable[[str], None] = write_note
@@ -52,7 +52,7 @@ class RemoteStore:
         return within(seconds, self._connection.interrupt, stop)
 
     def query(self, name: str, /, **params: object) -> pa.Table:
-        """Rows of a canned query; see `Warehouse.query`."""
+        """Rows of a canned query; see `Store.query`."""
         with self.stream_query(name, params) as rows:
             return rows.read_all()
 
@@ -74,7 +74,7 @@ class RemoteStore:
         *,
         allow_files: bool = False,
     ) -> pa.Table:
-        """Rows of an ad-hoc SELECT; see `Warehouse.sql`.
+        """Rows of an ad-hoc SELECT; see `Store.sql`.
 
         Raises:
             StatementError: The statement would read files, which a service does not allow, or has
@@ -90,7 +90,7 @@ class RemoteStore:
         return self._table("POST", "/v1/sql", body)
 
     def schema(self) -> pa.Table:
-        """Tables, views and columns; see `Warehouse.schema`."""
+        """Tables, views and columns; see `Store.schema`."""
         return self._table("GET", "/v1/schema")
 
     def status(self) -> pa.Table:

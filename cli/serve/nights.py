@@ -33,7 +33,7 @@ from tracehouse.warehouse.children.process import ChildProcess
 from tracehouse.warehouse.consumer import Consumer
 from tracehouse.warehouse.engine.memory_limit import VARIABLE
 from tracehouse.warehouse.errors import QueryError, StoreError, WarehouseError
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 _LOOK_SECONDS = 1.0
@@ -98,7 +98,7 @@ class Nights:
 
     def __init__(
         self,
-        warehouse: Warehouse,
+        warehouse: Store,
         store: Path,
         consumer: Consumer,
         *,
@@ -138,7 +138,7 @@ class Nights:
                     self._child.process.kill()
             thread.join()
 
-    def report(self, reader: Warehouse, key: NightKey, judged: JudgedNight | None) -> Report:
+    def report(self, reader: Store, key: NightKey, judged: JudgedNight | None) -> Report:
         """The report of a night with the data of its key, or with newer ones.
 
         Args:
@@ -163,7 +163,7 @@ class Nights:
         raise Judging(key.build, wanted.night)
 
     def stored(
-        self, reader: Warehouse, key: NightKey, branch: Settings | None = None
+        self, reader: Store, key: NightKey, branch: Settings | None = None
     ) -> LastNight | None:
         """The newest judged night of a build, which is judged again later if data are newer.
 

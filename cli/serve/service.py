@@ -23,7 +23,7 @@ from tracehouse.warehouse.inbox.served import FoundService, served
 from tracehouse.warehouse.inbox.spools import clear_spools
 from tracehouse.warehouse.load.children import ChildSidecars
 from tracehouse.warehouse.sandbox.workers import Sandbox
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 
 if TYPE_CHECKING:
     from tracehouse.cli.serve.nights import Nights
@@ -62,7 +62,7 @@ class Service:
         """Open a store as its only writer, and begin to index accepted dumps.
 
         Raises:
-            StoreError: The store cannot be opened; see `Warehouse.open_to_write`.
+            StoreError: The store cannot be opened; see `Store.open_to_write`.
         """
         self.store, self.settings, self.config = store, settings, config
         self.started = time.monotonic()
@@ -141,7 +141,7 @@ class Service:
         except StoreError as error:
             write_note(f"{error}; until the next start, commands need --url {url}")
 
-    def reader(self, pools: frozenset[str] | None = None) -> AbstractContextManager[Warehouse]:
+    def reader(self, pools: frozenset[str] | None = None) -> AbstractContextManager[Store]:
         """A reader of the live store for this thread, of these device pools; None for all."""
         return self.consumer.readers.lend(pools)
 
@@ -159,14 +159,14 @@ class Service:
             raise
 
 
-def _open(store: Path) -> Warehouse:
+def _open(store: Path) -> Store:
     """Open a store for writing, after a rebuild if its file is damaged, missing or too old."""
     try:
-        return Warehouse.open_to_write(store, create=True, is_patient=True)
+        return Store.open_to_write(store, create=True, is_patient=True)
     except (DamagedStoreError, OldStoreError) as error:
         from tracehouse.warehouse.upkeep.rebuild import rebuild_store  # a slow import
 
         write_note(f"{store}: {error.damage}; rebuilding the store from the archive")
         summary = rebuild_store(store)
         write_note(f"{store}: rebuilt, with {summary.n_dumps:,} dumps")
-        return Warehouse.open_to_write(store, is_patient=True)
+        return Store.open_to_write(store, is_patient=True)

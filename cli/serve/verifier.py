@@ -20,7 +20,7 @@ from tracehouse.cli.upkeep.verify_task import describe
 from tracehouse.warehouse.consumer import Consumer
 from tracehouse.warehouse.errors import WarehouseError
 from tracehouse.warehouse.load.children import ChildDecoder
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 from tracehouse.warehouse.upkeep.verification import Sample, Verification, verify_store
 
 _SHARE = 0.01  # of the dumps, in one turn
@@ -36,7 +36,7 @@ class Verifier:
     """
 
     def __init__(
-        self, warehouse: Warehouse, store: Path, consumer: Consumer, settings: ServiceSettings
+        self, warehouse: Store, store: Path, consumer: Consumer, settings: ServiceSettings
     ) -> None:
         """Use a store that only functions of `Consumer.perform` may write."""
         self._warehouse, self._store, self._consumer = warehouse, store, consumer

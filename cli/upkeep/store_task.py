@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tracehouse.warehouse.load.summary import IngestProgress
-    from tracehouse.warehouse.store import Warehouse
+    from tracehouse.warehouse.store import Store
     from tracehouse.warehouse.upkeep.compact import CompactionResult
 
 UPKEEP, TRIAGE = "upkeep", "triage"  # scopes of tokens
@@ -29,7 +29,7 @@ class TaskStore(NamedTuple):
     """
 
     path: Path
-    warehouse: Warehouse
+    warehouse: Store
     compact: Callable[[], CompactionResult]
     user: str | None = None
     config: Path | None = None

@@ -14,7 +14,7 @@ from tracehouse.warehouse.errors import QueryError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tracehouse.warehouse.store import Warehouse
+    from tracehouse.warehouse.store import Store
     from tracehouse.warehouse.upkeep.verification import Verification
 
 
@@ -74,7 +74,7 @@ class Verify:
             raise QueryError(f"since: found '{self.since}', wanted a date: 2026-11-26") from error
 
 
-def _verify_lake(warehouse: Warehouse, lake: str) -> list[dict[str, object]]:
+def _verify_lake(warehouse: Store, lake: str) -> list[dict[str, object]]:
     from tracehouse.warehouse.lake.place import Lake
     from tracehouse.warehouse.lake.wrong_dumps import find_wrong_dumps
 

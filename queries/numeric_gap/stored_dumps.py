@@ -20,7 +20,7 @@ from tracehouse.queries.numeric_gap.stored_records import write_record
 from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.programs.correlation import Correlation
 from tracehouse.warehouse.statistics.run_lengths import join_lengths
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 
 _DUMP = "SELECT etrecord_id, debug_buffer_sha256 FROM dumps WHERE dump_id = $id"
 _ROWS = {
@@ -42,9 +42,7 @@ _ALIGNMENT = 64
 _NOWHERE = -1
 
 
-def stored_operators(
-    store: Warehouse, dump_id: int, *, method: str | None = None
-) -> list[LoggedRun]:
+def stored_operators(store: Store, dump_id: int, *, method: str | None = None) -> list[LoggedRun]:
     """The runs of a dump in the store that logged intermediate values, in file order.
 
     The result equals that of `read_logged_operators` for the dump, its debug buffer and ETRecord.
@@ -64,7 +62,7 @@ def stored_operators(
     return runs
 
 
-def stored_tables(store: Warehouse, dump_id: int) -> dict[str, pa.Table]:
+def stored_tables(store: Store, dump_id: int) -> dict[str, pa.Table]:
     """The rows of a dump in the store as they were decoded, except its tensors.
 
     A dump that the store lacks raises QueryError.
@@ -78,12 +76,12 @@ def stored_tables(store: Warehouse, dump_id: int) -> dict[str, pa.Table]:
     return {name: _decoded(name, table) for name, table in join_lengths(tables).items()}
 
 
-def stored_correlation(store: Warehouse, dump_id: int) -> Correlation | None:
+def stored_correlation(store: Store, dump_id: int) -> Correlation | None:
     """The ETRecord of a dump in the store; None if it has none."""
     return _correlation(store, _companions(store, dump_id)["etrecord_id"])
 
 
-def _companions(store: Warehouse, dump_id: int) -> dict[str, Any]:
+def _companions(store: Store, dump_id: int) -> dict[str, Any]:
     """The ETRecord and debug buffer of a dump.
 
     Raises:
@@ -107,7 +105,7 @@ def _decoded(name: str, table: pa.Table) -> pa.Table:
     return pa.table({field.name: columns[field.name] for field in schema}).cast(schema)
 
 
-def _correlation(store: Warehouse, etrecord_id: int | None) -> Correlation | None:
+def _correlation(store: Store, etrecord_id: int | None) -> Correlation | None:
     if etrecord_id is None:
         return None
     rows = {name: store.sql(text, {"id": etrecord_id}) for name, text in _PROGRAM.items()}
@@ -121,7 +119,7 @@ def _correlation(store: Warehouse, etrecord_id: int | None) -> Correlation | Non
     return Correlation(decode_etrecord(written, f"ETRecord {etrecord_id} of the store"))
 
 
-def _with_buffer(store: Warehouse, values: pa.Table) -> tuple[pa.Table, bytes]:
+def _with_buffer(store: Store, values: pa.Table) -> tuple[pa.Table, bytes]:
     """The values with places in a debug buffer, and the buffer: each content once, contiguous."""
     hashes = sorted(set(filter(None, values["sha256"].to_pylist())))
     buffer = bytearray()

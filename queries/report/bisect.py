@@ -25,7 +25,7 @@ from tracehouse.warehouse.regressions.groups import ChangeGroup
 from tracehouse.warehouse.regressions.level_changes import LevelChange, compare_builds
 from tracehouse.warehouse.regressions.parts import judge_part
 from tracehouse.warehouse.statistics.arrays import Ints
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 
 _HALF = 0.5  # share of the change: dumps that are surely on one side of it are good or bad
 _BUILD_OF_COMMIT = """
@@ -45,14 +45,14 @@ class BisectStep(NamedTuple):
     reason: str
 
 
-def find_commit(store: Warehouse, commit: str) -> str | None:
+def find_commit(store: Store, commit: str) -> str | None:
     """The last build of a source revision, which builds may abbreviate; None without one."""
     rows = store.sql(_BUILD_OF_COMMIT, {"commit": commit})
     return rows["name"][0].as_py() if len(rows) else None
 
 
 def judge_step(
-    store: Warehouse, group_id: str, *, build: str, head: str | None, settings: Settings
+    store: Store, group_id: str, *, build: str, head: str | None, settings: Settings
 ) -> BisectStep:
     """Compare a build's dumps with the good base of a group, series by series.
 
@@ -87,9 +87,7 @@ def judge_step(
     return _decide(build, group, [answer for answer in answers if answer is not None])
 
 
-def _judge_exact(
-    store: Warehouse, history: ExactHistory, group: ChangeGroup, build: str
-) -> list[str]:
+def _judge_exact(store: Store, history: ExactHistory, group: ChangeGroup, build: str) -> list[str]:
     """The verdict of each measure without noise: bad if nearer to the new value."""
     own = history
     if build not in history.builds:
@@ -112,7 +110,7 @@ def _judge_exact(
 
 
 def _add_build(
-    store: Warehouse, night: HeadNight, changes: list[LevelChange], build: str
+    store: Store, night: HeadNight, changes: list[LevelChange], build: str
 ) -> tuple[HeadNight, list[LevelChange]]:
     """A night of the models of changes and a build outside its lineage; and the changes there."""
     keys = night.fleet.keys.take(pa.array([change.series for change in changes]))

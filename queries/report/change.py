@@ -19,6 +19,7 @@ from tracehouse.queries.report.figures import (
     OperatorName,
     cost_text,
     delta_text,
+    distinct_names,
     interval_text,
     level_texts,
     member_name,
@@ -333,8 +334,11 @@ class ChangeTable(NamedTuple):
 
     @classmethod
     def of(cls, changes: Iterable[Change]) -> ChangeTable:
-        """A table of changes in any order."""
-        ordered = sorted(changes, key=_cheapness)
+        """A table of changes in any order, whose operators are told apart by their names."""
+        given = list(changes)
+        names = distinct_names([change.operator for change in given])
+        named = (one._replace(operator=name) for one, name in zip(given, names, strict=True))
+        ordered = sorted(named, key=_cheapness)
         shown = [change for change in ordered if change.kind.is_change]
         folded = [change for change in ordered if not change.kind.is_change]
         size, unit = _cost_unit([change.cost_ns for change in shown or folded])

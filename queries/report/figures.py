@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +22,7 @@ _HASH = 9  # digits of a commit
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _EXACT = 2**53  # whole numbers up to here are exact
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
+_SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 _PREFIX = re.compile(r"^(native_call_|aten::|et_vk\.)")
 _DTYPES = re.compile(r" ?\([^()]*\)")  # such as (NHWC, F32)
 _OVERLOAD = re.compile(r"\.(?:(\w+?)_)?(?:out|default)$")
@@ -58,6 +61,19 @@ def duration_text(value_ns: float | None) -> str:
     scale, unit = duration_unit(size)
     shown = f"{size:.4g}" if scale == 1 else _digits(size / scale)
     return f"{_sign(value_ns)}{shown} {unit}"
+
+
+def bytes_text(value: float | None) -> str:
+    """A size, or a difference of two, to four digits in the unit that fits.
+
+    >>> bytes_text(4_200_000), bytes_text(-12), bytes_text(None)
+    ('4.200 MB', '−12 B', '–')
+    """
+    if value is None:
+        return NONE
+    size = abs(value)
+    scale, unit = next((pair for pair in _SIZES if size >= pair[0] * 0.99995), (1.0, "B"))
+    return f"{_sign(value)}{f'{size:.4g}' if scale == 1 else _digits(size / scale)} {unit}"
 
 
 def duration_unit(size_ns: float) -> tuple[float, str]:
@@ -270,12 +286,14 @@ class OperatorName(NamedTuple):
         number: `#2`, or empty.
         run: The run, if the model has several; else empty.
         full: The name in JSON and CSV, with delegate id and ordinal.
+        typed: The name with its data types, if it has any.
     """
 
     name: str
     number: str = ""
     run: str = ""
     full: str = ""
+    typed: str = ""
 
     def __str__(self) -> str:
         """The name and what tells it from others."""
@@ -284,9 +302,15 @@ class OperatorName(NamedTuple):
 
 
 def short_name(
-    event_name: str, delegate_id: str | None, ordinal: int, run: str = "", level: str = "operator"
+    event_name: str,
+    delegate_id: str | None,
+    ordinal: int | None,
+    run: str = "",
+    level: str = "operator",
 ) -> OperatorName:
     """The name of a row or series; `level` is that of the query `comparison`.
+
+    Without an ordinal, an operator has only the number that its delegate gave it.
 
     >>> str(short_name("native_call_convolution.out", None, 2, "Execute"))
     'convolution #2'
@@ -297,7 +321,7 @@ def short_name(
     >>> str(short_name("Method::execute", None, 1, "Execute")), str(short_name("power", None, 0))
     ('Execute', 'power')
     """
-    full = full_name(event_name, delegate_id, ordinal, run)
+    full = full_name(event_name, delegate_id, ordinal or 0, run)
     if level == "module":
         return OperatorName(name_text(event_name) or "the program", full=full)
     if level == "operator_type":
@@ -309,12 +333,15 @@ def short_name(
     if ordinal == 0:  # a measure
         return OperatorName(name_text(event_name), "", run, full)
     if delegate_id is None:
-        name = "delegate call" if event_name == _CALL else _plain(event_name)
-        return OperatorName(name, f"#{ordinal}", run, full)
-    name, number = _name_delegated(event_name, delegate_id)
-    if not number:
-        return OperatorName(name, f"#{ordinal}", run, full)
-    return OperatorName(name, f"#{number}{f'.{ordinal}' if ordinal > 1 else ''}", run, full)
+        name, typed, number = _plain(event_name), _plain(event_name, has_types=True), ""
+        name = "delegate call" if event_name == _CALL else name
+    else:
+        name, number = _name_delegated(event_name, delegate_id)
+        typed, _ = _name_delegated(event_name, delegate_id, has_types=True)
+    own = "" if ordinal is None else f"#{ordinal}"
+    if number:
+        own = f"#{number}{f'.{ordinal}' if ordinal is not None and ordinal > 1 else ''}"
+    return OperatorName(name, own, run, full, typed if typed != name else "")
 
 
 def full_name(event_name: str, delegate_id: str | None, ordinal: int, run: str = "") -> str:
@@ -330,19 +357,50 @@ def full_name(event_name: str, delegate_id: str | None, ordinal: int, run: str =
     return " ".join(part for part in (name, place, number, where) if part)
 
 
-def _name_delegated(event_name: str, delegate_id: str) -> tuple[str, str]:
+def distinct_names(names: Sequence[OperatorName]) -> list[OperatorName]:
+    """The names as they are shown beside each other: no two different ones read alike.
+
+    Those that do have their data types; if these do not help, their full names.
+
+    >>> pair = [short_name("", f"Convolution (NHWC, {types}) #1", 1) for types in ("F32", "F16")]
+    >>> [str(name) for name in distinct_names(pair)]
+    ['Convolution (NHWC, F32) #1', 'Convolution (NHWC, F16) #1']
+    """
+    shown = list(names)
+    for name_apart in (_with_types, _with_full_name):
+        alike: dict[str, set[str]] = {}
+        for name in shown:
+            alike.setdefault(str(name), set()).add(name.full)
+        if all(len(full) < 2 for full in alike.values()):
+            break
+        shown = [name_apart(name) if len(alike[str(name)]) > 1 else name for name in shown]
+    return shown
+
+
+def _with_types(name: OperatorName) -> OperatorName:
+    return name._replace(name=name.typed) if name.typed else name
+
+
+def _with_full_name(name: OperatorName) -> OperatorName:
+    return OperatorName(name.full, full=name.full)
+
+
+def _name_delegated(
+    event_name: str, delegate_id: str, *, has_types: bool = False
+) -> tuple[str, str]:
     """The name of an operator inside a delegate, and its number there, if it has one."""
+    plain = partial(_plain, has_types=has_types)
     if delegate_id.isdecimal():
-        return _plain(event_name) or "delegate", delegate_id
+        return plain(event_name) or "delegate", delegate_id
     found = _NUMBER.search(delegate_id)
     if found:
-        return _plain(delegate_id[: found.start()]), found[1]
+        return plain(delegate_id[: found.start()]), found[1]
     if event_name in ("", delegate_id):
-        return _plain(delegate_id), ""
-    return f"{_plain(event_name)} [{name_text(delegate_id)}]", ""
+        return plain(delegate_id), ""
+    return f"{plain(event_name)} [{name_text(delegate_id)}]", ""
 
 
-def _plain(name: str) -> str:
+def _plain(name: str, *, has_types: bool = False) -> str:
     """A name without the prefix, overload and data types that tell nothing to people.
 
     >>> _plain("native_call_addmm.out"), _plain("Max Pooling (NHWC, F32)"), _plain("x.Tensor_out")
@@ -350,7 +408,7 @@ def _plain(name: str) -> str:
     """
     own = _PREFIX.sub("", name)
     own = _OVERLOAD.sub(lambda found: f".{found[1]}" if found[1] else "", own)
-    return name_text(_DTYPES.sub("", own) or own or name)
+    return name_text(own if has_types else _DTYPES.sub("", own) or own or name)
 
 
 def shorten_name(operator: OperatorName, most: int) -> str:
@@ -405,10 +463,11 @@ def _digits(size: float) -> str:
 def change_text(share: float) -> str:
     """The size of a change, without its direction.
 
-    >>> change_text(0.031), change_text(7.52)
-    ('3.1 %', '752 %')
+    >>> change_text(0.031), change_text(7.52), change_text(75.2)
+    ('3.1 %', '752 %', '7,520 %')
     """
-    return f"{100 * share:.3g} %"
+    percent = 100 * share
+    return f"{number_text(percent) if percent >= 999.5 else f'{percent:.3g}'} %"
 
 
 def share_text(share: float | None) -> str | None:

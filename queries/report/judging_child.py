@@ -13,7 +13,7 @@ from tracehouse.queries.report.stored_nights import NightKey, pack_night
 from tracehouse.warehouse.children.limits import disable_core_dumps, lower_priority, tie_to_owner
 from tracehouse.warehouse.children.messages import GONE, send
 from tracehouse.warehouse.errors import QueryError, WarehouseError
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 
 
 def serve(channel: int, store: str, config: str, build: str) -> None:
@@ -33,7 +33,7 @@ def serve(channel: int, store: str, config: str, build: str) -> None:
 
 def _judge(store: Path, config: Path | None, build: str) -> dict[str, str]:
     settings = read_settings(config)
-    with Warehouse.open(store, read_only=True) as warehouse:
+    with Store.open(store, read_only=True) as warehouse:
         key = NightKey.of(warehouse, settings, build)
         night = pack_night(key, nightly_report(warehouse, settings, head=build))
     return {**night._asdict(), "report": base64.b64encode(night.report).decode()}

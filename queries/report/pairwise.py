@@ -50,7 +50,7 @@ from tracehouse.warehouse.regressions.two_builds import compare_builds
 from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 from tracehouse.warehouse.statistics.rounding import log_change
 from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 
 Key = tuple[object, ...]
 
@@ -70,7 +70,7 @@ _TYPES = """SELECT DISTINCT event_name, delegate_id, kind, op_type FROM named_ev
 WHERE op_type IS NOT NULL"""
 
 
-def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str | None) -> Report:
+def compare_report(store: Store, settings: Settings, *, base: str, head: str | None) -> Report:
     """The report of a build, by default the last one, against another.
 
     Every verdict is final: there is no later night to confirm it.
@@ -134,7 +134,7 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
     )
 
 
-def _read_types(store: Warehouse) -> dict[Key, str]:
+def _read_types(store: Store) -> dict[Key, str]:
     """The type of each operator of the store, by event name, delegate id and kind."""
     rows = store.sql(_TYPES).to_pylist()
     return {(row["event_name"], row["delegate_id"], row["kind"]): row["op_type"] for row in rows}

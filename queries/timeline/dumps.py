@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tracehouse.warehouse.programs.correlation import Correlation
-    from tracehouse.warehouse.store import Warehouse
+    from tracehouse.warehouse.store import Store
 
 _FACTS = ("device", "build", "model", "backend", "sha256", "source", "captured_at", "dump_id")
 _NAMED = (
@@ -47,7 +47,7 @@ def read_dump(source: Source, etrecord: Source | Correlation | None, clocks: Clo
     )
 
 
-def stored_dump(store: Warehouse, dump_id: int) -> TimedDump:
+def stored_dump(store: Store, dump_id: int) -> TimedDump:
     """A dump of a store, with its clocks and ETRecord.
 
     Raises:

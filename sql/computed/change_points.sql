@@ -33,5 +33,5 @@
 --   before        DOUBLE  Median of the builds before; lower is better. Null for a pool.
 --   after         DOUBLE  before times 1 + delta.
 --   delta
---   error         DOUBLE  Usual deviation of builds from their bases when it was seen
---                         first, as a share; null if unknown.
+--   error         DOUBLE(share)  Usual deviation of builds from their bases when it was
+--                         seen first, as a share; null if unknown.

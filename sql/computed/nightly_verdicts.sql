@@ -25,9 +25,10 @@
 --   base_ns      DOUBLE   Median of the base, in ns; null for clocks of unknown rate.
 --   head_ns      DOUBLE   base_ns times 1 + delta; without a delta, median of the head;
 --                         null likewise; lower is better.
---   delta        DOUBLE   Head over base minus 1; null without values on both sides.
+--   delta        DOUBLE(change)  Head over base minus 1; null without values on both
+--                         sides.
 --   p_adjusted
---   error        DOUBLE   Usual deviation of builds from their bases, as a share.
+--   error        DOUBLE(share)  Usual deviation of builds from their bases, as a share.
 --   is_residual  BOOLEAN  Whether the device's state in each dump is removed.
 --   verdict      STRING   The night's verdict.
 --   first_bad    STRING   First build of an open change; else null.

@@ -31,8 +31,8 @@
 --   max_ns        DOUBLE  Highest dump median.
 --   p10_ns        DOUBLE  10th percentile of the dumps' medians.
 --   p90_ns        DOUBLE  90th percentile of the dumps' medians.
---   change        DOUBLE  p50_ns against the build before, as a share: 0.05 is 5 %
---                         slower; null for the first.
+--   change        DOUBLE(change)  p50_ns against the build before, as a share: 0.05 is
+--                         5 % slower; null for the first.
 WITH series AS (
     SELECT
         device, model, backend, run, event_name, delegate_id, ordinal, build,

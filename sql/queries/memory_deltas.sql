@@ -30,7 +30,8 @@
 --   base_bytes        BIGINT   Bytes of the run of the base that allocates most.
 --   head_bytes        BIGINT   Bytes of the run of the head that allocates most.
 --   delta_bytes       BIGINT   head_bytes less base_bytes; lower is better.
---   delta             DOUBLE   The same as a share of base_bytes; null if that is 0.
+--   delta             DOUBLE(change)  The same as a share of base_bytes; null if that
+--                              is 0.
 --   base_least_bytes  BIGINT   Bytes of the run of the base that allocates least.
 --   head_least_bytes  BIGINT   Bytes of the run of the head that allocates least.
 --   verdict

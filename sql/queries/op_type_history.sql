@@ -24,8 +24,8 @@
 --   run_ns          DOUBLE  Time in them per run, nanoseconds; null in cycles of
 --                           unknown rate; lower is better.
 --   time_share      DOUBLE  Time in them over Method::execute, 0 to 1.
---   change          DOUBLE  run_ns against the build before that has the type, as a
---                           share: 0.05 is 5 % slower; null for the first.
+--   change          DOUBLE(change)  run_ns against the build before that has the type,
+--                           as a share: 0.05 is 5 % slower; null for the first.
 WITH runs_of_build AS (
     SELECT
         d.device, d.model, d.backend, s.run, d.build,

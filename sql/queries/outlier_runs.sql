@@ -20,8 +20,8 @@
 --   device, pool, build, model, backend, group
 --   dump_id             BIGINT  Dump of the run.
 --   run_index, run_name
---   excess              DOUBLE  Time over the median, less 1; null if the median is 0;
---                               lower is better.
+--   excess              DOUBLE(change)  Time over the median, less 1; null if the
+--                               median is 0; lower is better.
 --   execute_ns          DOUBLE  Method::execute, nanoseconds; null in cycles of unknown
 --                               rate, like all that end in _ns.
 --   p50_ns              DOUBLE  Median of the dump's runs like it.

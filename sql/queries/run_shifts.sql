@@ -23,8 +23,8 @@
 --   head_count      BIGINT  Dumps of the head, at least 1.
 --   operator_count  BIGINT  Operators that have levels in both.
 --   kernel_count    BIGINT  Kernels that vote.
---   shift           DOUBLE  Change as a share: 0.05 is 5 % slower; null with too few
---                           kernels.
+--   shift           DOUBLE(change)  Change as a share: 0.05 is 5 % slower; null with
+--                           too few kernels.
 --   verdict
 WITH families AS (
     SELECT

@@ -31,37 +31,37 @@
 --   run_count           BIGINT  Runs after warm-up in them.
 --   p50_ns              DOUBLE  Median of the dumps' values, nanoseconds; null in
 --                               cycles of unknown rate.
---   cv                  DOUBLE  Standard deviation over mean of the dumps' values, a
---                               share; null for one dump; lower is better, as in the
---                               later columns except the score.
+--   cv                  DOUBLE(share)  Standard deviation over mean of the dumps'
+--                               values, a share; null for one dump; lower is better, as
+--                               in the later columns except the score.
 --   iqr_share
 --   p99_over_p50        DOUBLE  99th percentile over median, at least 1.
 --   max_over_min        DOUBLE  Highest over lowest; null if that is 0.
 --   score               DOUBLE  See above, 0 to 100; null for a single dump.
---   run_cv              DOUBLE  Like cv, of the runs within a dump.
+--   run_cv              DOUBLE(share)  Like cv, of the runs within a dump.
 --   run_iqr_share       DOUBLE  Like iqr_share.
 --   run_p99_over_p50    DOUBLE  Like p99_over_p50.
 --   run_max_over_min    DOUBLE  Like max_over_min.
---   drift               DOUBLE  Change within a dump, as a share: median of the last
---                               third of the runs over the first third's, less 1.
---   level_gap           DOUBLE  Distance of two levels of dumps, as a share; null if
---                               there is one level.
+--   drift               DOUBLE(change)  Change within a dump, as a share: median of the
+--                               last third of the runs over the first third's, less 1.
+--   level_gap           DOUBLE(share)  Distance of two levels of dumps, as a share;
+--                               null if there is one level.
 --   level_steps         BIGINT  How often dumps went from one level to the other, in
 --                               order of time; 0 without levels.
---   minimum_detectable  DOUBLE  Change that as many dumps on either side could show, as
---                               a share; null with fewer than 5.
+--   minimum_detectable  DOUBLE(share)  Change that as many dumps on either side could
+--                               show, as a share; null with fewer than 5.
 --   note                STRING  Reasons to doubt comparisons; otherwise null.
---   dump_drift          DOUBLE  Change over the dumps of the build, as a share: median
---                               of the last third in order of time over the first
---                               third's, less 1; null with fewer than 6 dumps.
---   change              DOUBLE  Median of the dumps' values over the previous build's,
---                               less 1; null for the first build.
+--   dump_drift          DOUBLE(change)  Change over the dumps of the build, as a share:
+--                               median of the last third in order of time over the
+--                               first third's, less 1; null with fewer than 6 dumps.
+--   change              DOUBLE(change)  Median of the dumps' values over the previous
+--                               build's, less 1; null for the first build.
 --   build_count         BIGINT  Builds of the model's runs on the device.
---   build_step          DOUBLE  Median size of the changes from build to build; null
---                               with one build.
---   build_drift         DOUBLE  Change over these builds, as a share: median of the
---                               last third over the first third's, less 1; null with
---                               fewer than 6 builds.
+--   build_step          DOUBLE(share)  Median size of the changes from build to build;
+--                               null with one build.
+--   build_drift         DOUBLE(change)  Change over these builds, as a share: median of
+--                               the last third over the first third's, less 1; null
+--                               with fewer than 6 builds.
 WITH figures AS (
     SELECT
         group_id, device, model, backend, run, build, count(*) AS dump_count,

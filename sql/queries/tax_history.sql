@@ -24,8 +24,8 @@
 --   tax_ns       DOUBLE  Mean time outside both; lower is better.
 --   tax_share    DOUBLE  Tax over Method::execute, summed over runs, 0 to 1; lower is
 --                        better.
---   change       DOUBLE  tax_ns against the build before, as a share: 0.05 is 5 % more;
---                        null for the first.
+--   change       DOUBLE(change)  tax_ns against the build before, as a share: 0.05 is 5
+--                        % more; null for the first.
 WITH taxed AS (
     SELECT
         d.device, d.model, d.backend, s.run, d.build,

@@ -25,7 +25,8 @@
 --   device_count       BIGINT  Devices in them.
 --   session_count      BIGINT  Sessions on devices.
 --   build_count        BIGINT  Builds.
---   spread             DOUBLE  Standard deviation of all factors together, a share.
+--   spread             DOUBLE(share)  Standard deviation of all factors together, a
+--                              share.
 --   device_share       DOUBLE  Share of the variance, 0 to 1.
 --   firmware_share     DOUBLE  Share.
 --   governor_share     DOUBLE  Share.
@@ -33,11 +34,12 @@
 --   session_share      DOUBLE  Share.
 --   build_share        DOUBLE  Share.
 --   process_share      DOUBLE  Share.
---   detectable         DOUBLE  Smallest change found now, a share: 0.05 is 5 %.
---   with_dumps         DOUBLE  With twice as many dumps in each recording.
---   with_sessions      DOUBLE  With two sessions of each build.
---   with_pairs         DOUBLE  With as many dumps in pairs, see 'record --against'.
---   with_pool          DOUBLE  With all the devices as one pool.
+--   detectable         DOUBLE(share)  Smallest change found now, a share: 0.05 is 5 %.
+--   with_dumps         DOUBLE(share)  With twice as many dumps in each recording.
+--   with_sessions      DOUBLE(share)  With two sessions of each build.
+--   with_pairs         DOUBLE(share)  With as many dumps in pairs, see 'record
+--                              --against'.
+--   with_pool          DOUBLE(share)  With all the devices as one pool.
 WITH facts AS (
     SELECT
         dump_id,

@@ -19,7 +19,7 @@ from tracehouse.warehouse.engine.seal import seal_of
 from tracehouse.warehouse.engine.store_connections import StoreConnections
 from tracehouse.warehouse.engine.store_file import SNAPSHOT_FOLDER
 from tracehouse.warehouse.opening.snapshots import KEPT, find_snapshots
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 
 _SYSTEM = {"posix", "fcntl"}
 _LOOKING = {"stat", "fstat", "scandir", "listdir", "close", "fspath", "pread"}
@@ -45,7 +45,7 @@ def _publish(store: Path, left: int) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
             left -= 1
 
-    with Warehouse.open_to_write(store) as warehouse:
+    with Store.open_to_write(store) as warehouse:
         sys.setprofile(watch)
         warehouse.snapshot()
         sys.setprofile(None)
@@ -60,7 +60,7 @@ def _go_on(store: Path) -> None:
         ((n_events, wanted),) = connections.connection("trusted").execute(counts).fetchall()
         assert n_events == wanted > 0
         connections.close()
-    with Warehouse.open_to_write(store) as warehouse:
+    with Store.open_to_write(store) as warehouse:
         warehouse.snapshot()
     found = find_snapshots(store)
     assert len(found) <= KEPT

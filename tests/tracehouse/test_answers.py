@@ -57,8 +57,9 @@ def test_units_and_notes_are_those_of_the_query() -> None:
 
 def test_a_notebook_shows_readable_rows_and_once_what_all_have_in_common() -> None:
     shown = answer()._repr_html_()
-    assert "<p>device = a&lt;b&gt;, error_share = 25 %</p>" in shown
-    assert "<th>p50</th>" in shown
+    assert "<p>device a&lt;b&gt;, error share 25 %</p>" in shown
+    assert "<th>Operator</th>" in shown
+    assert ">p50</th>" in shown
     assert ">2.469 ms</td>" in shown
     assert ">2,000</td>" in shown
     assert "pool" not in shown
@@ -68,9 +69,9 @@ def test_a_notebook_shows_readable_rows_and_once_what_all_have_in_common() -> No
 def test_a_notebook_shows_few_of_many_rows_and_every_kind_of_value() -> None:
     row = {"at": datetime(2026, 11, 30, tzinfo=UTC), "is_new": True, "delta": 0.5, "dump_id": 1234}
     rows = [{**row, "n": number, "tags": [{"key": "a"}]} for number in range(60)]
-    shown = answer(rows)._repr_html_()
+    shown = answer(rows, "change_points")._repr_html_()
     assert "<p>10 more rows</p>" in shown
-    assert "at = 2026-11-30 00:00:00, is_new = true, delta = +50.0 %, dump_id = 1234" in shown
+    assert "at 2026-11-30 00:00:00Z, is new yes, delta +50.0 %, dump id 1234" in shown
     assert "<p>no rows</p>" in Answer(pa.table({"n": pa.array([], pa.int64())}))._repr_html_()
 
 

@@ -24,7 +24,8 @@ A header is the block of `--` lines at the start of a file::
     --
     -- columns:
     --   device, model, run
-    --   total_ns  BIGINT   Name, type, and meaning with unit.
+    --   total_ns  BIGINT          Name, type, and meaning with unit.
+    --   delta     DOUBLE(change)  A unit that the name does not end in.
 
 Columns and parameters that many files share are listed by name alone; sql/glossary.sql has their
 types and meanings.
@@ -49,6 +50,7 @@ from tracehouse.warehouse.errors import HeaderError
 
 TYPES = ("STRING", "INT", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP", "STRUCT")
 PARAMETER_TYPES = (*TYPES, "SHARE", "STRING[]", "TAG[]", "TAG_KEY", "PLACE[]")
+UNITS = ("ns", "bytes", "share", "change")  # a change is relative, and has a sign
 
 _TITLE = re.compile(r"(\w+): +(\S.*)")
 _FILTERS = re.compile(r"filters: (?P<name>\w+)(?: without (?P<without>[\w, ]+))?")
@@ -112,11 +114,18 @@ class Parameter(NamedTuple):
 
 
 class Column(NamedTuple):
-    """One column of a result: name, one of TYPES, and meaning with unit and polarity."""
+    """One column of a result.
+
+    Attributes:
+        type: One of TYPES.
+        doc: The meaning, with unit and polarity.
+        unit: One of UNITS; empty for texts and for numbers with another unit or none.
+    """
 
     name: str
     type: str
     doc: str
+    unit: str = ""
 
 
 class Filters(NamedTuple):
@@ -162,6 +171,16 @@ class Header(NamedTuple):
 class _Entry(NamedTuple):
     place: str
     match: re.Match[str]
+
+
+def unit_of_name(name: str) -> str:
+    """The unit that a column's name ends in, one of UNITS; or empty.
+
+    >>> unit_of_name("self_ns"), unit_of_name("tax_share"), unit_of_name("delta")
+    ('ns', 'share', '')
+    """
+    ending = name.rpartition("_")[2]
+    return ending if ending in UNITS and ending != "change" else ""
 
 
 def parse_header(text: str, path: str) -> Header:
@@ -297,6 +316,8 @@ def _column(entry: _Entry) -> Column:
     match = entry.match
     if match["text"] is not None or match["word"] is not None:
         raise HeaderError(entry.place, "a column has no default")
-    if match["type"] not in TYPES or match["limits"] or match["table"]:
-        raise HeaderError(entry.place, f"wanted a type alone, one of {', '.join(TYPES)}")
-    return Column(match["name"], match["type"], match["doc"])
+    unit = match["limits"]
+    if match["type"] not in TYPES or match["table"] or (unit and unit not in UNITS):
+        wanted = f"one of {', '.join(TYPES)}, perhaps with ({'|'.join(UNITS)})"
+        raise HeaderError(entry.place, f"wanted a type alone, {wanted}")
+    return Column(match["name"], match["type"], match["doc"], unit or unit_of_name(match["name"]))

@@ -1,4 +1,4 @@
-"""What a `Warehouse` has open of its store, and for how long."""
+"""What a `Store` has open of its directory, and for how long."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ class Session:
         return self._stored
 
     def recover(self, alone: AbstractContextManager[None], progress: Progress | None) -> None:
-        """Bring the store up to date with its archive; see `Warehouse.recover`."""
+        """Bring the store up to date with its archive; see `Store.recover`."""
         from tracehouse.warehouse.opening.write import catch_up
 
         with errors_while_open(self.path, self.path / FILE_NAME):
@@ -207,8 +207,8 @@ class Session:
         After an error, which is more informative than that of a failed close, nothing is written.
 
         Raises:
-            StoreError: See `Warehouse.close`.
-            FailedCheckpointError: See `Warehouse.close`.
+            StoreError: See `Store.close`.
+            FailedCheckpointError: See `Store.close`.
         """
         with self._changing:
             if self._is_forked():
@@ -273,7 +273,7 @@ class Session:
         """Close the files, after a checkpoint unless the body failed.
 
         Raises:
-            StoreError: See `Warehouse.close`.
+            StoreError: See `Store.close`.
             FailedCheckpointError: The store is opened patiently, and a checkpoint failed.
         """
         is_ours = self.writer is not None and not self.is_patient

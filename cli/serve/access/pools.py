@@ -9,7 +9,7 @@ from tracehouse.cli.serve.access.authorization import Bearer
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.ingest.manifest.models import Manifest
 from tracehouse.ingest.schemas.attributes import compose
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 
 OF_ALL = "covers all device pools, but the token is limited to some"
 _ANY = "SELECT device_id FROM devices LIMIT 1"
@@ -56,7 +56,7 @@ def choose_pools(pools: Collection[str], named: Sequence[str]) -> Sequence[str]:
     return list(map(escape, given)) or [_EVERY]
 
 
-def check_data(reader: Warehouse, pools: Collection[str]) -> None:
+def check_data(reader: Store, pools: Collection[str]) -> None:
     """Check that there are dumps of the device pools that a reader is limited to.
 
     Raises:

@@ -25,7 +25,7 @@ from tracehouse.queries.explain import forms
 from tracehouse.queries.explain.explanation import explain_group
 from tracehouse.queries.report.settings import read_settings
 from tracehouse.queries.report.stored_nights import NightKey, key_of
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 _FORMS = forms.MEDIA_TYPES
@@ -57,7 +57,7 @@ async def explain(request: Request) -> Response:
     if group is None:
         raise Problem(400, "group", "name an alert, too: group=ID, as /v1/report has it")
 
-    def answer(reader: Warehouse, judged: JudgedNight | None) -> Response:
+    def answer(reader: Store, judged: JudgedNight | None) -> Response:
         settings = read_settings(service.config)
         tag = entity_tag(
             store_version(service, reader), request.url.path, group, head, form, settings

@@ -24,7 +24,7 @@ from tracehouse.queries.report.outline import sort_groups
 from tracehouse.queries.report.stored_nights import LastNight, last_night
 from tracehouse.warehouse.errors import ParameterError
 from tracehouse.warehouse.regressions.judging import list_heads
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 
 BUILDS = 5  # the newest, which have figures
 MOST_RUNS = 5_000  # runs of a model on a device in a build; each has three samples
@@ -103,7 +103,7 @@ async def fleet_figures(request: Request) -> Response:
     service: Service = request.app.state.service
     pools, texts = request.state.bearer.pools, request.app.state.fleet_texts
 
-    def answer(reader: Warehouse) -> Response:
+    def answer(reader: Store) -> Response:
         settings = service.nights.settings
         facts = service.nights.judged_count, store_version(service, reader), settings
         known, text = texts.get(pools, (None, b""))
@@ -118,7 +118,7 @@ async def fleet_figures(request: Request) -> Response:
     return await query_store(request, answer)
 
 
-def _read_fleet(reader: Warehouse, branch: str | None, night: LastNight | None) -> FleetMetrics:
+def _read_fleet(reader: Store, branch: str | None, night: LastNight | None) -> FleetMetrics:
     """The newest builds of the nightly series, and their runs, the newest builds first.
 
     Raises:

@@ -13,7 +13,7 @@ from tracehouse.queries.answers import stream_answer
 from tracehouse.queries.formats import Rows
 from tracehouse.queries.report.settings import Settings
 from tracehouse.warehouse.catalogue.header import Header
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 
 Params = Mapping[str, str | Sequence[str]]
 
@@ -35,7 +35,7 @@ class QueryRequest(NamedTuple):
             raise Problem(403, "pool", f"the query {self.header.name} {OF_ALL}")
 
     @contextmanager
-    def answer(self, reader: Warehouse, settings: Settings, page: Page = ALL) -> Iterator[Rows]:
+    def answer(self, reader: Store, settings: Settings, page: Page = ALL) -> Iterator[Rows]:
         """The rows of the query, at least those up to the page's end and one more.
 
         The reader shows the client's pools alone. A Problem with pools is passed on.

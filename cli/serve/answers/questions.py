@@ -15,7 +15,7 @@ from tracehouse.cli.serve.http.threads import ConcurrencyLimit, wait_for_end
 from tracehouse.cli.serve.nights import Judging
 from tracehouse.cli.serve.service import Service
 from tracehouse.warehouse.errors import LongQuestionError, SlowAnswerError
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 _Answer = TypeVar("_Answer")
@@ -39,7 +39,7 @@ async def await_indexed(service: Service, seconds: float) -> None:
 
 async def query_night(
     request: Request,
-    answer: Callable[[Warehouse, JudgedNight | None], _Answer],
+    answer: Callable[[Store, JudgedNight | None], _Answer],
     *,
     seconds: float,
 ) -> _Answer:
@@ -60,7 +60,7 @@ async def query_night(
     return await query_store(request, lambda reader: answer(reader, night))
 
 
-async def query_store(request: Request, answer: Callable[[Warehouse], _Answer]) -> _Answer:
+async def query_store(request: Request, answer: Callable[[Store], _Answer]) -> _Answer:
     """Call a function with the live store, in a thread, and stop it if the client goes away.
 
     Of a client that is limited to device pools, the function sees nothing but these pools.

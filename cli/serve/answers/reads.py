@@ -10,7 +10,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tracehouse.cli.output.status_report import status_table
 from tracehouse.cli.serve.access.authorization import Scope
 from tracehouse.cli.serve.access.pools import need_all_pools
 from tracehouse.cli.serve.answers.query_request import Params, QueryRequest
@@ -43,11 +42,12 @@ from tracehouse.queries.printable import json_text
 from tracehouse.queries.report import forms
 from tracehouse.queries.report.settings import read_settings
 from tracehouse.queries.report.stored_nights import key_of
+from tracehouse.queries.store_status import status_table
 from tracehouse.warehouse.catalogue.header import Header
 from tracehouse.warehouse.catalogue.queries import find_query, list_headers
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.opening.status import read_status
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 REPORT_FORMS = forms.MEDIA_TYPES
@@ -77,7 +77,7 @@ async def query(request: Request) -> Response:
     wanted.check_pools()
     form, page = choose_form(request, TABLE_FORMS), read_page(request)
 
-    def answer(reader: Warehouse) -> Response:
+    def answer(reader: Store) -> Response:
         settings = read_settings(service.config)
         facts = (sorted(request.query_params.multi_items()), form, pools, settings)
         tag = entity_tag(store_version(service, reader), request.url.path, *facts)
@@ -129,7 +129,7 @@ async def report(request: Request) -> Response:
     check_parameters(request, _OF_REPORTS)
     wanted = ReportRequest.of(request.query_params)
 
-    def answer(reader: Warehouse, judged: JudgedNight | None) -> Response:
+    def answer(reader: Store, judged: JudgedNight | None) -> Response:
         facts = (wanted, form, read_settings(service.config))
         night = key_of(judged) if judged else wanted.night(reader, service.nights)
         tag = entity_tag(night or store_version(service, reader), request.url.path, *facts)
@@ -161,7 +161,7 @@ async def status(request: Request) -> Response:
     need_all_pools(request.state.bearer, "the status")
     form = choose_form(request, TABLE_FORMS)
 
-    def answer(reader: Warehouse) -> Response:
+    def answer(reader: Store) -> Response:
         table = status_table(read_status(service.store, writer=reader))
         for name, value in (
             ("service_problem", str(service.consumer.problem or "")),
@@ -173,7 +173,7 @@ async def status(request: Request) -> Response:
     return await query_store(request, answer)
 
 
-def store_version(service: Service, reader: Warehouse) -> tuple[object, ...]:
+def store_version(service: Service, reader: Store) -> tuple[object, ...]:
     """The version of the store's content, read before the content, so that it is never too new.
 
     Upkeep may change content without a trace in tables, such as a rebuild of dumps.

@@ -10,7 +10,7 @@ from tracehouse.cli.serve.nights import Nights
 from tracehouse.queries.report.content import Report
 from tracehouse.queries.report.pairwise import compare_report
 from tracehouse.queries.report.stored_nights import NightKey
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 
 
 class ReportRequest(NamedTuple):
@@ -38,7 +38,7 @@ class ReportRequest(NamedTuple):
             raise Problem(400, "branch", "branch: name either a head or a branch, not both")
         return cls(head or None, base, branch or None)
 
-    def night(self, reader: Warehouse, nights: Nights) -> NightKey | None:
+    def night(self, reader: Store, nights: Nights) -> NightKey | None:
         """The key of the night; None if two builds are compared.
 
         Raises:
@@ -47,7 +47,7 @@ class ReportRequest(NamedTuple):
         settings = nights.settings.of_branch(self.branch)
         return None if self.base else NightKey.of(reader, settings, self.head)
 
-    def compare(self, reader: Warehouse, nights: Nights) -> Report:
+    def compare(self, reader: Store, nights: Nights) -> Report:
         """The comparison of the head with the base.
 
         Raises:

@@ -38,7 +38,7 @@ from tracehouse.queries.report.settings import Settings
 from tracehouse.queries.report.stored_nights import NightKey
 from tracehouse.queries.report.xml_file import xml_file
 from tracehouse.warehouse.regressions.judging import list_heads
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 BUILDS = {"head": "the last build", "base": "those before it, night by night"}
@@ -164,7 +164,7 @@ async def _await_night(request: Request, head: str | None) -> None:
     """Wait a little until the night of a build is judged with the newest decisions."""
     nights = request.app.state.service.nights
 
-    def look(reader: Warehouse, judged: JudgedNight | None) -> None:
+    def look(reader: Store, judged: JudgedNight | None) -> None:
         nights.report(reader, NightKey.of(reader, nights.settings, head), judged)
 
     with suppress(*ERRORS):  # the view says what is not judged yet, and what is wrong

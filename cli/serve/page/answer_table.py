@@ -10,23 +10,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as types
 
-from tracehouse.cli.output.text import is_number
-from tracehouse.cli.serve.page.cells import Cell, Row, date_text, history_link, link, time_cell
+from tracehouse.cli.serve.page.cells import Cell, Row, history_link, link
 from tracehouse.cli.serve.page.listing import Column, Table, listing, sort_page
 from tracehouse.cli.serve.page.page_request import Address
-from tracehouse.queries.plain_values import plain_value
+from tracehouse.queries.cells import OPERATOR, columns_of, is_left_out, operator_names
+from tracehouse.queries.cells import Column as CellColumn
 from tracehouse.queries.plots.figure import value_column
 from tracehouse.queries.plots.terminal import HISTORIES, HOTSPOTS
-from tracehouse.queries.printable import json_text
-from tracehouse.queries.report.figures import NONE, delta_text, name_text, number_text, short_name
+from tracehouse.queries.report.figures import NONE, name_text
 from tracehouse.warehouse.catalogue.header import Header
 from tracehouse.warehouse.errors import QueryError
 
 ROWS = 100  # of a page
-_IDS = ("_id", "_index", "ordinal", "rank", "position")
-_CHANGES = ("delta", "change", "shift", "drift", "excess", "error")
-_OPERATOR = ("delegate_id", "ordinal", "instruction_id")
-_INTERNAL = ("rank", "build_ordinal", "committed_at", "first_captured_at", "run_signature_id")
+_FULL = "full operator"  # its column has the name for those who hover
 _PLACE = ("device", "model", "backend")
 _NAMES = (
     *_PLACE,
@@ -44,7 +40,6 @@ _NAMES = (
 )
 _PLAIN = (*HISTORIES, "device_health")  # queries whose values need no bars
 _ON_PHONES, _ON_TABLETS = 3, 6  # columns
-_TIMES = ("total", "self", "mean", "tax", "kernel", "delegate", "execute", "run", "call", "lost")
 
 
 class AnswerTable(NamedTuple):
@@ -62,20 +57,22 @@ def answer_table(
 
     Columns that the answer does not have can be added after what is drawn.
     """
+    described = {column.name: column for column in columns_of(table, header.name)}
     known = [name for name in table.column_names if table[name].null_count < table.num_rows]
     is_one = "event" in request.filters and _has_one_operator(table)  # which the view names
     same = [n for n in known if (is_one or n != "event_name") and _is_constant(table[n])]
-    names = [name for name in known if name not in same and not _is_left_out(name, table)]
+    out = {name for name in known if is_left_out(name, table) or _is_never(table[name])}
     value = _drawn_column(header.name, table)
-    columns = _columns(header, table, _in_order(names, value), value)
+    names = _in_order([name for name in known if name not in {*same, *out}], value)
+    columns = _columns([described[name] for name in names], table, value, header.name)
     drawn = [number for number, one in enumerate(columns, 1) if one.sort in (value, "change")]
     at = max(drawn, default=len(columns))
     columns[at:at] = more
-    shown = sort_page(request, table, columns, sort="", size=ROWS)
+    shown = sort_page(request, _with_names(table), columns, sort="", size=ROWS)
     common = [
-        f"{heading(name).lower()} {_text(value)}"
+        f"{described[name].heading.lower()} {described[name].text(value)}"
         for name, value in _first(table, same).items()
-        if name not in (*request.filters, "event_name") and not _is_left_out(name, table)
+        if name not in {*request.filters, "event_name", *out}
     ]
     made = listing(request, "Answer", columns, shown)
     return AnswerTable(made, ", ".join(common), value is not None)
@@ -91,23 +88,21 @@ def _in_order(names: Sequence[str], value: str | None) -> list[str]:
 
 
 def _columns(
-    header: Header, table: pa.Table, names: Sequence[str], value: str | None
+    described: Sequence[CellColumn], table: pa.Table, value: str | None, query: str
 ) -> list[Column]:
-    docs = {column.name: column.doc for column in header.columns}
+    names = [column.name for column in described]
     places = [name for name in _PLACE if name in names]
-    operator = partial(_operator, places=places)
     columns: list[Column] = []
-    for name in names:
-        kind = table.schema.field(name).type
-        has_numbers = is_number(kind)
-        cell = operator if name == "event_name" else _cell(name, is_number=has_numbers)
-        sort = "" if types.is_nested(kind) else name
+    for one in described:
+        name = one.name
+        cell = partial(_operator, places=places) if name == "event_name" else _cell(one)
+        sort = "" if types.is_nested(table.schema.field(name).type) else name
         is_under = name in places and "event_name" in names  # the operator's cell has it there
         room = "p2" if is_under else "" if name in ("event_name", value) else _room(len(columns))
-        columns.append(Column(heading(name), cell, sort, has_numbers, docs.get(name, ""), room))
-        if name == value and header.name not in _PLAIN and (most := _most(table[name])):
+        columns.append(Column(one.heading, cell, sort, one.is_number, one.doc, room))
+        if name == value and query not in _PLAIN and (most := _most(table[name])):
             bar = partial(_bar, name=name, most=most)
-            columns.append(Column(f"{heading(name)}, drawn", bar, room="p2 draw"))
+            columns.append(Column(f"{one.heading}, drawn", bar, room="p2 draw"))
     return columns
 
 
@@ -116,41 +111,16 @@ def _room(place: int) -> str:
     return "" if place < _ON_PHONES else "p2" if place < _ON_TABLETS else "p3"
 
 
-def _is_left_out(name: str, table: pa.Table) -> bool:
-    """Whether people get a column only in files: what another column says, or counts of nothing."""
-    names = table.column_names
-    if name in _INTERNAL or (name == "pool" and "device" in names):
-        return True
-    if name in _OPERATOR:
-        return "event_name" in names
-    column = table[name]
-    if types.is_boolean(column.type) and not pc.any(column).as_py():
-        return True
-    return name.endswith("_count") and pc.max(column).as_py() == 0 == pc.min(column).as_py()
-
-
-def heading(name: str) -> str:
-    """A column's name in plain words; its unit is in the cells.
-
-    >>> heading("self_ns"), heading("call_count"), heading("p50_ns"), heading("event_name")
-    ('Self time', 'Calls', 'p50', 'Operator')
-    """
-    if name == "event_name":
-        return "Operator"
-    words = name.removesuffix("_ns").removesuffix("_count").replace("_", " ")
-    if name.endswith("_ns") and words in _TIMES:
-        words = f"{words} time"
-    if name.endswith("_count"):
-        words = f"{words}s"
-    is_percentile = words[0] == "p" and words[1:].isdecimal()
-    return words if is_percentile else f"{words[0].upper()}{words[1:]}"
-
-
 def _is_constant(column: pa.ChunkedArray) -> bool:
     """Whether all rows have the same text, which then stands above the table."""
     if len(column) < 2 or not types.is_string(column.type) or column.null_count:
         return False
     return bool(pc.count_distinct(column).as_py() == 1)
+
+
+def _is_never(column: pa.ChunkedArray) -> bool:
+    """Whether the column says no in all rows."""
+    return types.is_boolean(column.type) and not pc.any(column).as_py()
 
 
 def _has_one_operator(table: pa.Table) -> bool:
@@ -179,36 +149,28 @@ def _most(column: pa.ChunkedArray) -> float:
     return float(edges["max"]) if edges["min"] is not None and edges["min"] >= 0 else 0.0
 
 
-def _cell(name: str, *, is_number: bool) -> Callable[[Row], Cell | str]:
-    """How a cell of the column is shown."""
-    if name.endswith("_ns"):
-        return lambda row: time_cell(row[name])
-    if name.endswith("share"):
-        return lambda row: NONE if row[name] is None else f"{100 * row[name]:.1f} %"
-    if name in _CHANGES or name.startswith("delta_"):
-        return lambda row: delta_text(row[name]) if _is_real(row[name]) else _text(row[name])
-    if name == "dump_id":
-        return lambda row: Cell(str(row[name]), link(f"/dumps/{row[name]}"))
-    if is_number and name.endswith(_IDS):
-        return lambda row: NONE if row[name] is None else str(row[name])
-    if is_number:
-        return lambda row: number_text(row[name])
-    return _LINKS.get(name, lambda row: _text(row[name]))
+def _cell(column: CellColumn) -> Callable[[Row], Cell | str]:
+    """How a cell of the column is shown: its text, perhaps with a link, or a unit that is apart."""
+    if column.name in _LINKS:
+        return _LINKS[column.name]
+    if column.unit in ("ns", "bytes"):
+        return lambda row: _with_unit(column.text(row[column.name]))
+    return lambda row: column.text(row[column.name]) or NONE
 
 
-def _is_real(value: object) -> bool:
-    return value is None or isinstance(value, int | float)
+def _with_unit(text: str | None) -> Cell:
+    number, _, unit = (text or NONE).partition(" ")
+    return Cell(number, unit=unit)
 
 
-def _text(value: object) -> str:
-    """A value that is no number."""
-    if value is None:
-        return NONE
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if hasattr(value, "tzinfo"):
-        return date_text(value)  # type: ignore[arg-type]
-    return name_text(value, 300) if isinstance(value, str) else json_text(plain_value(value))
+def _with_names(table: pa.Table) -> pa.Table:
+    """The answer with the short and the full name of each row's operator."""
+    if "event_name" not in table.column_names:
+        return table
+    names = operator_names(table)
+    short = pa.array([name and str(name) for name in names], pa.string())
+    full = pa.array([name and name.full for name in names], pa.string())
+    return table.append_column(OPERATOR, short).append_column(_FULL, full)
 
 
 def _operator(row: Row, places: Sequence[str]) -> Cell:
@@ -220,9 +182,7 @@ def _operator(row: Row, places: Sequence[str]) -> Cell:
     number = {"ordinal": ordinal} if ordinal is not None else {}
     href = history_link(event, delegate_id=delegate, **number, **place)
     under = " · ".join(name_text(row[name]) for name in places if row[name])
-    name = short_name(event, delegate, ordinal or 1, row.get("run") or "")
-    text = str(name) if ordinal else name.name
-    return Cell(text, href, under=under, full=name.full)
+    return Cell(row[OPERATOR], href, under=under, full=row[_FULL])
 
 
 def _bar(row: Row, name: str, most: float) -> Cell:
@@ -238,23 +198,30 @@ def _series(row: Row, name: str) -> Cell:
     """A device or model, with a link to the history of its runs."""
     places = {"device": ("device",), "model": _PLACE}[name]
     where = {one: row.get(one) for one in places}
-    return Cell(_text(row[name]), history_link(**where) if row[name] is not None else "")
+    return Cell(name_text(row[name]), history_link(**where) if row[name] is not None else "")
 
 
 def _build(row: Row) -> Cell:
     where = {name: row.get(name) for name in _PLACE}
-    return Cell(_text(row["build"]), link("/dumps", **where, build=row["build"]))
+    return Cell(name_text(row["build"]), link("/dumps", **where, build=row["build"]))
+
+
+def _problems(row: Row) -> Cell:
+    """The problems of a device, with a link to its days."""
+    days = link("/explore/device_days", device=row["device"])
+    return Cell(row["problems"], days) if row["problems"] else Cell(NONE)
+
+
+def _dump(number: int | None) -> Cell:
+    return Cell(NONE) if number is None else Cell(str(number), link(f"/dumps/{number}"))
 
 
 _LINKS: dict[str, Callable[[Row], Cell | str]] = {
     "device": partial(_series, name="device"),
     "model": partial(_series, name="model"),
     "build": _build,
-    "problems": lambda row: (
-        Cell(_text(row["problems"]), link("/explore/device_days", device=row["device"]))
-        if row["problems"]
-        else NONE
-    ),
+    "dump_id": lambda row: _dump(row["dump_id"]),
+    "problems": _problems,
     "sha256": lambda row: Cell((row["sha256"] or NONE)[:12]),
     "note_id": lambda row: Cell("Show", link(f"/notes/{row['note_id']}")),
 }

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from tracehouse.queries.report.figures import NONE, count_text, duration_unit, place_text
+from tracehouse.queries.report.figures import NONE, count_text, place_text
 
 METHOD = "Method::execute"
 PLACE = ("device", "model", "backend")
@@ -85,17 +85,3 @@ def age_text(when: datetime | None) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:,.0f} {unit}s ago"
     return f"{seconds:.0f} s ago"
-
-
-def time_cell(value_ns: float | None) -> Cell:
-    """A duration whose unit stands apart: milliseconds with two decimals, microseconds with one.
-
-    >>> [(cell.text, cell.unit) for cell in map(time_cell, (14_903_000, 422_210, None))]
-    [('14.90', 'ms'), ('422.2', 'µs'), ('–', '')]
-    """
-    if value_ns is None:
-        return Cell(NONE)
-    scale, unit = duration_unit(abs(value_ns))
-    digits = {"s": 2, "ms": 2, "µs": 1}.get(unit, 0)
-    text = f"{value_ns / scale:,.{digits}f}".replace("-", "−")
-    return Cell(text, unit=unit)

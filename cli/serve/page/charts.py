@@ -10,11 +10,11 @@ import pyarrow as pa
 import svg
 from starlette.responses import Response
 
-from tracehouse.cli.output.text import is_number
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.page.cells import link
 from tracehouse.cli.serve.page.page_request import Address, PageRequest
 from tracehouse.cli.serve.page.site import Parts
+from tracehouse.queries.cells import is_number
 from tracehouse.queries.plain_values import plain_rows
 from tracehouse.queries.plots.line_figure import line_figure
 from tracehouse.queries.report.axis import AxisKind

@@ -92,7 +92,7 @@ def read_run(request: PageRequest, dump_id: int, run: str | None = None) -> pa.T
 def slices_of(events: pa.Table) -> list[Slice]:
     """The events that have a place on the time axis."""
     return [
-        Slice(row["event_name"], row["delegate_id"], row["ordinal"] or 0, row["kind"],
+        Slice(row["event_name"], row["delegate_id"], row["ordinal"], row["kind"],
               row["start_ns"], row["duration_ns"])
         for row in events.slice(0, MOST_ROWS).to_pylist()
         if row["start_ns"] is not None and row["duration_ns"] is not None

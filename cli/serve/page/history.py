@@ -26,7 +26,7 @@ from tracehouse.cli.serve.page.cells import (
     place_of,
 )
 from tracehouse.cli.serve.page.charts import Chart, draw_chart, spark_plot
-from tracehouse.cli.serve.page.listing import Column, Table, plain_table
+from tracehouse.cli.serve.page.listing import Column, Shown, Table, listing
 from tracehouse.cli.serve.page.page_request import PageRequest
 from tracehouse.queries.plots.figure import MOST_LINES, history_chart
 from tracehouse.queries.plots.terminal import HISTORIES, series_columns
@@ -94,7 +94,7 @@ def history_parts(
     every = [[*one, *map(note_mark, found)] for one, found in zip(marks, own, strict=True)]
     parts = {
         "charts": _charts(request, header.name, table, (lasts, every, builds)),
-        "notes": note_table([one for one in notes if any(one in found for found in own)]),
+        "notes": note_table(request, [one for one in notes if any(one in found for found in own)]),
         "note_form": note_form(request, builds, lasts) if is_of_operators else None,
     }
     if is_of_operators:
@@ -228,10 +228,10 @@ def open_note(request: PageRequest) -> Response:
     return RedirectResponse(history_link(**operator, **place, at=note.build), 303)
 
 
-def note_table(notes: Sequence[Note]) -> list[Table]:
+def note_table(request: PageRequest, notes: Sequence[Note]) -> list[Table]:
     """A table of notes, the newest first; none without notes."""
     rows = [{**vars(note), "where": note.where} for note in reversed(notes)]
-    return [plain_table("Notes", _COLUMNS, rows)] if rows else []
+    return [listing(request, "Notes", _COLUMNS, Shown(rows))] if rows else []
 
 
 def note_form(request: PageRequest, builds: Sequence[str], rows: Sequence[Row]) -> NoteForm | None:

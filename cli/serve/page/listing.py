@@ -72,12 +72,6 @@ class Shown(NamedTuple):
     pager: Pager = _ONE_PAGE
 
 
-def plain_table(title: str, columns: Sequence[Column], rows: Iterable[Row]) -> Table:
-    """A table of all rows, in their order."""
-    heads = [Head(column.title, is_number=column.is_number) for column in columns]
-    return Table(title, heads, _cells(columns, rows))
-
-
 def sort_page(
     request: Address,
     rows: pa.Table,

@@ -16,7 +16,7 @@ from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.nights import Nights
 from tracehouse.cli.serve.page.cells import Row, link
 from tracehouse.warehouse.catalogue.queries import Query, find_query
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 NAMES = ("device", "pool", "build", "model", "backend")  # filters by name
@@ -49,7 +49,7 @@ class Address:
 class PageRequest(Address):
     """A request for a view."""
 
-    store: Warehouse
+    store: Store
     bearer: Bearer = ANYONE
     nights: Nights
     judged: JudgedNight | None = None  # that the request has waited for

@@ -33,7 +33,7 @@ from tracehouse.queries.printable import printable
 from tracehouse.queries.report.figures import name_text
 from tracehouse.queries.report.html import page_environment
 from tracehouse.warehouse.errors import ParameterError, QueryError, WarehouseError
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 VIEWS = {
@@ -81,7 +81,7 @@ def view(
         service: Service = request.app.state.service
         address = vars(read_address(request))
 
-        def render(store: Warehouse, judged: JudgedNight | None) -> Response:
+        def render(store: Store, judged: JudgedNight | None) -> Response:
             if own is None:
                 check_parameters(request, (*filters, *fields))
             page = PageRequest(
@@ -126,7 +126,7 @@ async def _form_of_problem(
     if not any(wanted):
         return None
 
-    def render(store: Warehouse) -> Form:
+    def render(store: Store) -> Form:
         page = PageRequest(**vars(address), store=store, bearer=bearer, nights=service.nights)
         return filter_form(page, wanted)
 

@@ -11,7 +11,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tracehouse.cli.agents.resources import resources
-from tracehouse.cli.output.text import is_number
 from tracehouse.cli.serve.access.authorization import Unauthorized
 from tracehouse.cli.serve.answers.questions import query_store
 from tracehouse.cli.serve.answers.sql import check_access, run_sql
@@ -22,11 +21,12 @@ from tracehouse.cli.serve.page.charts import answer_chart, svg_answer
 from tracehouse.cli.serve.page.listing import Column, Shown, listing, turn_pages
 from tracehouse.cli.serve.page.page_request import Address
 from tracehouse.cli.serve.page.site import ERRORS, problem_parts, read_address, show, to_login
+from tracehouse.queries.cells import Column as CellColumn
+from tracehouse.queries.cells import columns_of
 from tracehouse.queries.plain_values import plain_rows
-from tracehouse.queries.printable import json_text
 from tracehouse.queries.report.figures import NONE, count_text
 from tracehouse.warehouse.sandbox.bounds import SnapshotAnswer
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 
 ROWS = 200  # of a page
 FIELDS = ("sql", "page", "y", "format", "stop")
@@ -103,7 +103,7 @@ async def _facts(request: Request) -> dict[str, Any]:
     """The recipes, and the tables with their columns, which are read once."""
     state = request.app.state
 
-    def read(store: Warehouse) -> tuple[list[Row], _Tables]:
+    def read(store: Store) -> tuple[list[Row], _Tables]:
         newest = store.sql(_NEWEST).to_pylist()
         if hasattr(state, "schema"):
             return newest, state.schema
@@ -135,8 +135,8 @@ def _answer(address: Address, answer: SnapshotAnswer) -> dict[str, Any]:
     table, taken_at = answer
     start, pager = turn_pages(address, table.num_rows, size=ROWS)
     columns = [
-        Column(field.name, partial(_text, number=str(number)), is_number=is_number(field.type))
-        for number, field in enumerate(table.schema)
+        Column(one.name, partial(_text, column=one, number=str(number)), is_number=one.is_number)
+        for number, one in enumerate(columns_of(table))
     ]
     rows = [
         {str(i): value for i, value in enumerate(row)}
@@ -153,10 +153,6 @@ def _answer(address: Address, answer: SnapshotAnswer) -> dict[str, Any]:
     }
 
 
-def _text(row: Row, number: str) -> str:
-    value = row[number]
-    if value is None:
-        return NONE
-    if isinstance(value, float):
-        return f"{value:,.6g}"
-    return value if isinstance(value, str) else json_text(value)
+def _text(row: Row, column: CellColumn, number: str) -> str:
+    text = column.text(row[number])
+    return NONE if text is None else text

@@ -38,7 +38,7 @@ class Slice(NamedTuple):
 
     event_name: str
     delegate_id: str | None
-    ordinal: int  # 0 without a number
+    ordinal: int | None
     kind: str
     start: float
     duration: float

@@ -183,7 +183,7 @@ def test_the_ending_of_a_file_chooses_a_format_or_is_refused(
 ) -> None:
     asked = ("query", "coverage", "--store", store, "--output")
     assert run(*asked, tmp_path / "rows.md").code == 0
-    assert (tmp_path / "rows.md").read_text().startswith("| device | ")
+    assert (tmp_path / "rows.md").read_text().startswith("| Device | ")
     assert run(*asked, tmp_path / "rows.HTML").code == 0
     assert (tmp_path / "rows.HTML").read_text().startswith("<!doctype html>")
     refused = run(*asked, tmp_path / "boss.xlsx")

@@ -120,7 +120,9 @@ def test_table_text_is_aligned_and_rounded_for_people(printed: Print) -> None:
     ]
 
 
-def test_columns_for_people_have_units_and_values(printed: Print) -> None:
+def test_columns_for_people_have_units_and_values(
+    printed: Print, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
     table = pa.table(
         {
             "event_name": ["conv", "conv"],
@@ -133,9 +135,15 @@ def test_columns_for_people_have_units_and_values(printed: Print) -> None:
         }
     )
     assert printed(table, Format.TABLE).decode().splitlines() == [
-        "event_name       p50      peak  tax_share   delta",
-        "conv        5.721 ms  4.200 MB   0.9146 %  +4.1 %",
-        "conv                      12 B       50 %    -3 %",
+        "event_name       p50      peak  tax_share  delta",
+        "conv        5.721 ms  4.200 MB    0.915 %  0.041",
+        "conv                      12 B       50 %  −0.03",
+    ]
+    write_table(table, Format.TABLE, query="comparison")
+    assert capfdbinary.readouterr().out.decode().splitlines() == [
+        "operator       p50      peak  tax_share   delta",
+        "[conv]    5.721 ms  4.200 MB    0.915 %  +4.1 %",
+        "conv                    12 B       50 %  −3.0 %",
     ]
     assert json.loads(printed(table, Format.JSON))[0]["p50_ns"] == 5_721_000
     write_table(table.select(["group"]), Format.TABLE, has_all=True)  # somebody chose it in SQL
@@ -154,8 +162,8 @@ def test_markdown_and_html_hold_what_a_table_has_and_nothing_that_runs(printed: 
         r"| a\|&lt;b&gt;\n&amp; | 1.500 µs |",
     ]
     page = printed(table, Format.HTML).decode()
-    row = r'<tr><td class="left">a|&lt;b&gt;\n&amp;</td><td class="right">1.500 µs</td></tr>'
-    assert row in page
+    assert r"<tr><td>a|&lt;b&gt;\n&amp;</td><td class=" in page
+    assert ">1.500 µs</td></tr>" in page
     assert page.startswith("<!doctype html>")
 
 

@@ -12,7 +12,7 @@ from tracehouse.queries.report.exact_alerts import judge_measures
 from tracehouse.queries.report.night import judge_head
 from tracehouse.queries.report.settings import Settings
 from tracehouse.warehouse.errors import ParameterError
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 
 CONVOLUTION = "native_call_convolution.out"
 BISECTED = {"build": {"id": "try", "branch": "bisect", "commit": "0123456789abcdef"}}
@@ -77,7 +77,7 @@ def test_a_build_made_to_bisect_is_judged_by_its_dumps(
     nightly_path, tmp_path, group, slower, count, answer
 ):
     path = add(nightly_path, tmp_path / "s", {CONVOLUTION: slower}, count=count)
-    with Warehouse.open(path, read_only=True) as store:
+    with Store.open(path, read_only=True) as store:
         assert step(store, group, "try") == answer
         assert find_commit(store, "0123456789abcdef") == "try"
 
@@ -85,7 +85,7 @@ def test_a_build_made_to_bisect_is_judged_by_its_dumps(
 @pytest.mark.slow
 def test_dumps_of_other_devices_say_nothing(nightly_path, tmp_path, group):
     path = add(nightly_path, tmp_path / "s", {CONVOLUTION: 1.15}, device="watch")
-    with Warehouse.open(path, read_only=True) as store:
+    with Store.open(path, read_only=True) as store:
         found = judge_step(store, group, build="try", head="b11", settings=Settings())
     assert found.answer == "skip"
     assert "too few dumps" in found.reason
@@ -116,7 +116,7 @@ def larger(tmp_path_factory):
         for dump in record_build(number, count=5, allocated=size)
     ]
     dumps += record_build(4, count=1, allocated=1281, **BISECTED)
-    with Warehouse.open(ingest_all(tmp_path_factory.mktemp("exact") / "s", dumps)) as store:
+    with Store.open(ingest_all(tmp_path_factory.mktemp("exact") / "s", dumps)) as store:
         yield store
 
 
@@ -131,7 +131,7 @@ def test_a_build_that_did_not_use_an_allocator_took_nothing_of_it(tmp_path):
         *record_build(0, count=1, loaded=64),
         *record_build(1, count=1, loaded=64, allocated=8),
     ]
-    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+    with Store.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
         (group,) = judge_measures(store, judge_head(store, "b1", Settings())).groups
         assert [step(store, group.id, build, head="b1") for build in ("b0", "b1")] == [
             "good",

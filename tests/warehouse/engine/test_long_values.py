@@ -7,7 +7,7 @@ import pyarrow as pa
 from tests.support.stores import copy_new_store
 from tracehouse.warehouse.engine.long_values import LongValues, find_long_values, stored_long_values
 from tracehouse.warehouse.engine.store_file import FILE_NAME
-from tracehouse.warehouse.store import Warehouse
+from tracehouse.warehouse.store import Store
 
 LONG = 4097
 
@@ -32,7 +32,7 @@ def test_a_store_tells_of_the_longest_that_it_has(tmp_path: Path) -> None:
     copy_new_store(tmp_path)
     file = tmp_path / FILE_NAME
     insert = "INSERT INTO tensors SELECT $1, octet_length($2), $2"
-    with Warehouse.open_to_write(tmp_path) as warehouse:
+    with Store.open_to_write(tmp_path) as warehouse:
         writing = warehouse.writing
         writing.execute(insert, ["short", b"a" * (LONG - 1)])
         assert stored_long_values(writing, file) == LongValues()
@@ -41,5 +41,5 @@ def test_a_store_tells_of_the_longest_that_it_has(tmp_path: Path) -> None:
         found = stored_long_values(writing, file)
         assert found.longest_bytes == 100_000
         assert found.total_bytes >= 100_000
-    with Warehouse.open_to_write(tmp_path) as warehouse:
+    with Store.open_to_write(tmp_path) as warehouse:
         assert stored_long_values(warehouse.writing, file).longest_bytes == 100_000

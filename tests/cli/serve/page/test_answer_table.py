@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tracehouse.cli.serve.page.answer_table import answer_table, heading
+from tracehouse.cli.serve.page.answer_table import answer_table
 from tracehouse.cli.serve.page.cells import Cell
 from tracehouse.cli.serve.page.page_request import Address
+from tracehouse.queries.cells import heading
 from tracehouse.warehouse.catalogue.queries import find_query
 
 HEADER = find_query("operator_hotspots").header
@@ -43,10 +44,10 @@ def test_on_phones_the_place_stands_below_the_operator() -> None:
 
 def test_a_time_has_its_unit_apart_and_a_bar_its_share() -> None:
     _, _, share, bar, own = answer_table(Address(), HEADER, ROWS).table.rows[1]
-    assert share == "10.0 %"
+    assert share == "10 %"
     assert isinstance(own, Cell)
     assert isinstance(bar, Cell)
-    assert (own.text, own.unit) == ("8.0", "µs")
+    assert (own.text, own.unit) == ("8.000", "µs")
     assert 'width="11.1%"' in bar.picture
 
 

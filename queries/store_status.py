@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracehouse.cli.output.text import text_columns
+from tracehouse.queries.cells import columns_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,14 +39,10 @@ def status_table(status: StoreStatus) -> pa.Table:
 
 
 def status_rows(table: pa.Table) -> pa.Table:
-    """The row transposed: a line per known fact about its health, sizes in megabytes."""
+    """The row transposed: a line per known fact about its health."""
     import pyarrow as pa
 
     (row,) = table.to_pylist()
-    cells = [column for batch in text_columns(table) for (column,) in batch]
-    facts = {
-        name: f"{row[name] / 1e6:,.1f} MB" if name.endswith("_bytes") else cell
-        for name, cell in zip(table.column_names, cells, strict=True)
-        if cell and name not in _CONTENTS
-    }
+    cells = {one.name: one.text(row[one.name]) for one in columns_of(table)}
+    facts = {name: cell for name, cell in cells.items() if cell and name not in _CONTENTS}
     return pa.table({"what": list(facts), "found": list(facts.values())})

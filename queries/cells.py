@@ -1,0 +1,282 @@
+"""Cells of an answer for people: what stands in each column, its unit, text and side.
+
+Terminal, page, notebook, Markdown and HTML show the texts that are made here.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from tracehouse.queries.plain_values import BATCH_ROWS, plain_value, python_values, write_cells
+from tracehouse.queries.report.figures import (
+    OperatorName,
+    bytes_text,
+    change_text,
+    delta_text,
+    distinct_names,
+    duration_text,
+    exact_text,
+    name_text,
+    short_name,
+)
+from tracehouse.warehouse.catalogue.header import unit_of_name
+from tracehouse.warehouse.catalogue.queries import find_query
+from tracehouse.warehouse.errors import UnknownQueryError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tracehouse.warehouse.catalogue.header import Column as HeaderColumn
+
+MAX_CELL = 300  # characters
+_INTERNAL = ("rank", "build_ordinal", "committed_at", "first_captured_at", "run_signature_id")
+_OF_OPERATOR = ("delegate_id", "ordinal", "instruction_id")
+OPERATOR = "operator"  # the column in which an operator has its short name
+
+_DIGITS = (4, 6, 9)
+_PLAIN = ("_id", "_index", "ordinal", "rank", "position")  # numbers that name something
+_SUFFIXES = ("_ns", "_bytes")  # units that stand in each cell
+_TIMES = ("total", "self", "mean", "tax", "kernel", "delegate", "execute", "run", "call", "lost")
+
+
+class Column(NamedTuple):
+    """A column of an answer.
+
+    Attributes:
+        name: Its name in JSON, CSV and SQL.
+        unit: ns, bytes, share, change (of a value, with its sign), or empty.
+        is_number: Whether it is aligned to the right.
+        doc: The meaning, from the query's header; empty if there is none.
+        digits: Significant digits of numbers without a unit, so that those of two rows that
+            follow each other differ if the numbers do.
+    """
+
+    name: str
+    unit: str = ""
+    is_number: bool = False
+    doc: str = ""
+    digits: int = _DIGITS[0]
+
+    @property
+    def heading(self) -> str:
+        """The name in plain words; see `heading`."""
+        return heading(self.name)
+
+    def text(self, value: object) -> str | None:
+        """What stands in a cell; None for null."""
+        if value is None or isinstance(value, str):
+            return value if value is None else name_text(value, MAX_CELL)
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        plain = plain_value(value)
+        if isinstance(value, datetime.datetime):
+            return value.isoformat(" ", "seconds").replace("+00:00", "Z")
+        if isinstance(plain, int | float):
+            return self._number_text(plain)
+        text = plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+        return name_text(text, MAX_CELL)
+
+    def _number_text(self, value: float) -> str:
+        match self.unit:
+            case "ns":
+                return duration_text(value)
+            case "bytes":
+                return bytes_text(value)
+            case "share":
+                return f"{'−' if value < 0 else ''}{change_text(abs(value))}"
+            case "change":
+                return delta_text(value)
+        if isinstance(value, int):
+            text = str(value) if self.name.endswith(_PLAIN) else f"{value:,}"
+        else:
+            text = _rounded(value, self.digits)
+        return text.replace("-", "−", 1) if value < 0 else text
+
+
+def columns_of(table: pa.Table, query: str = "") -> list[Column]:
+    """The columns of a table, which may be the answer of a canned query."""
+    known = _described(query)
+    return [
+        Column(
+            field.name,
+            known[field.name].unit if field.name in known else unit_of_name(field.name),
+            is_number(field.type),
+            known[field.name].doc if field.name in known else "",
+            _digits_of(table[place]),
+        )
+        for place, field in enumerate(table.schema)
+    ]
+
+
+def text_columns(table: pa.Table, columns: Sequence[Column]) -> Iterator[list[list[str | None]]]:
+    """Cells of a few thousand rows at a time, one list per column; None for null."""
+    for batch in table.to_batches(max_chunksize=BATCH_ROWS):
+        yield [
+            write_cells(column.name, values, column.text)
+            for column, values in zip(columns, batch.columns, strict=True)
+        ]
+
+
+def arrange_columns(table: pa.Table, query: str = "") -> pa.Table:
+    """The table without what tells people nothing.
+
+    Columns that are null in all rows are left out. In the answer of a canned query, so is what
+    another column says, and an operator has its short name.
+    """
+    import pyarrow as pa
+
+    if not table.num_rows:
+        return table
+    if not query:
+        table = _with_names_once(table)
+    known = [name for name in table.column_names if table[name].null_count < table.num_rows]
+    if not query:
+        return table.select(known)
+    shown = [name for name in known if not is_left_out(name, table)]
+    if "event_name" in shown:
+        names = pa.array([name and str(name) for name in operator_names(table)], pa.string())
+        table = table.set_column(table.column_names.index("event_name"), OPERATOR, names)
+    return table.select([OPERATOR if name == "event_name" else name for name in shown])
+
+
+def is_left_out(name: str, table: pa.Table) -> bool:
+    """Whether people get a column only in files: what another column says, or counts of nothing."""
+    import pyarrow.compute as pc
+
+    names = table.column_names
+    if name in _INTERNAL or (name == "pool" and "device" in names):
+        return True
+    if name == "instruction_id":
+        return {"event_name", "ordinal"} <= set(names)
+    if name in _OF_OPERATOR:
+        return "event_name" in names
+    column = table[name]
+    return name.endswith("_count") and pc.max(column).as_py() == 0 == pc.min(column).as_py()
+
+
+def operator_names(table: pa.Table) -> list[OperatorName | None]:
+    """The short name of each row's operator; null where the row has none.
+
+    Without ordinals, an operator has only the number that its delegate gave it.
+    """
+    events = table["event_name"].to_pylist()
+    has_number = "ordinal" in table.column_names
+    keys = zip(
+        events,
+        *(
+            table[name].to_pylist() if name in table.column_names else [None] * len(events)
+            for name in ("delegate_id", "ordinal", "run")
+        ),
+        strict=True,
+    )
+    made: dict[tuple[object, ...], OperatorName | None] = {}
+    listed = list(keys)
+    for key in listed:
+        if key not in made:
+            event, delegate, ordinal, run = key
+            number = (1 if ordinal is None else ordinal) if has_number else None
+            made[key] = (
+                short_name(event or "", delegate, number, run or "")
+                if event is not None or delegate is not None
+                else None
+            )
+    known = {key: name for key, name in made.items() if name is not None}
+    apart = dict(zip(known, distinct_names(list(known.values())), strict=True))
+    return [apart.get(key) for key in listed]
+
+
+def is_number(type_: pa.DataType) -> bool:
+    """Whether a column of this type is aligned to the right."""
+    import pyarrow.types as types
+
+    return bool(types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_))
+
+
+def headings(columns: Sequence[Column], query: str) -> list[str]:
+    """The names of columns for a page: in plain words, unless somebody chose them in SQL."""
+    return [column.heading for column in columns] if query else short_headings(columns)
+
+
+def short_headings(columns: Sequence[Column]) -> list[str]:
+    """The names of columns as JSON has them, without the unit that stands in each cell."""
+    short = [_without_unit(column) for column in columns]
+    count: dict[str, int] = defaultdict(int)
+    for name in short:
+        count[name] += 1
+    return [
+        name_text(column.name if count[name] > 1 else name, MAX_CELL)
+        for column, name in zip(columns, short, strict=True)
+    ]
+
+
+def heading(name: str) -> str:
+    """A column's name in plain words; its unit is in the cells.
+
+    >>> heading("self_ns"), heading("call_count"), heading("p50_ns"), heading("refused_count")
+    ('Self time', 'Calls', 'p50', 'Refused')
+    """
+    if name == "event_name":
+        return "Operator"
+    words = name_text(name, MAX_CELL).removesuffix("_ns").removesuffix("_count").replace("_", " ")
+    if name.endswith("_ns") and words in _TIMES:
+        words = f"{words} time"
+    if name.endswith("_count") and not words.endswith("ed"):
+        words = f"{words}s"
+    is_percentile = words[:1] == "p" and words[1:].isdecimal()
+    return words if is_percentile else f"{words[:1].upper()}{words[1:]}"
+
+
+def _with_names_once(table: pa.Table) -> pa.Table:
+    """An event that is called by its delegate id has that once."""
+    import pyarrow as pa
+
+    if not {"event_name", "delegate_id"} <= set(table.column_names):
+        return table
+    pairs = zip(table["event_name"].to_pylist(), table["delegate_id"].to_pylist(), strict=True)
+    ids = pa.array([None if name == id_ else id_ for name, id_ in pairs], pa.string())
+    return table.set_column(table.column_names.index("delegate_id"), "delegate_id", ids)
+
+
+def _without_unit(column: Column) -> str:
+    if not column.is_number:
+        return column.name
+    return column.name.removesuffix(next(filter(column.name.endswith, _SUFFIXES), ""))
+
+
+def _described(query: str) -> Mapping[str, HeaderColumn]:
+    try:
+        return {column.name: column for column in find_query(query).header.columns}
+    except UnknownQueryError:
+        return {}
+
+
+def _digits_of(column: pa.ChunkedArray) -> int:
+    """How many digits tell each number from the one in the row above."""
+    import pyarrow.types as types
+
+    if not types.is_floating(column.type):
+        return _DIGITS[0]
+    values = [v for chunk in column.chunks for v in python_values("", chunk)]
+    pairs = [(a, b) for a, b in pairwise(values) if None not in (a, b) and a == a != b == b]
+    for digits in _DIGITS:
+        if all(_rounded(a, digits) != _rounded(b, digits) for a, b in pairs):
+            return digits
+    return _DIGITS[-1]
+
+
+def _rounded(value: float, digits: int) -> str:
+    """The value with this many significant digits, and all digits before the point."""
+    if not math.isfinite(value):
+        return "NaN" if value != value else f"{value}"
+    if value == int(value) and abs(value) < 1e15:
+        return exact_text(value).replace("−", "-")
+    if not 1000 <= abs(value) < 1e18:
+        return f"{value:.{digits}g}"
+    before = len(f"{abs(value):.0f}")
+    return f"{value:,.{max(0, digits - before)}f}"
