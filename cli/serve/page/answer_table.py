@@ -206,10 +206,11 @@ def _build(row: Row) -> Cell:
     return Cell(name_text(row["build"]), link("/dumps", **where, build=row["build"]))
 
 
-def _problems(row: Row) -> Cell:
-    """The problems of a device, with a link to its days."""
-    days = link("/explore/device_days", device=row["device"])
-    return Cell(row["problems"], days) if row["problems"] else Cell(NONE)
+def _of_device(row: Row, name: str, query: str, **params: str) -> Cell:
+    """What is known of a device, with a link to a query about it."""
+    where = {key: row[column] for key, column in params.items()}
+    href = link(f"/explore/{query}", device=row["device"], **where)
+    return Cell(name_text(row[name]), href) if row[name] else Cell(NONE)
 
 
 def _dump(number: int | None) -> Cell:
@@ -221,7 +222,10 @@ _LINKS: dict[str, Callable[[Row], Cell | str]] = {
     "model": partial(_series, name="model"),
     "build": _build,
     "dump_id": lambda row: _dump(row["dump_id"]),
-    "problems": _problems,
+    "problems": partial(_of_device, name="problems", query="device_days"),
+    "last_build": partial(
+        _of_device, name="last_build", query="operator_hotspots", build="last_build"
+    ),
     "sha256": lambda row: Cell((row["sha256"] or NONE)[:12]),
     "note_id": lambda row: Cell("Show", link(f"/notes/{row['note_id']}")),
 }

@@ -51,11 +51,6 @@ def pick(row: Mapping[str, Any], *names: str) -> Row:
     return {name: row[name] for name in names}
 
 
-def build_cell(row: Row, build: str) -> Cell:
-    """A build, with a link to its dumps of the row's model on the device."""
-    return Cell(build, link("/dumps", **pick(row, *PLACE), build=build))
-
-
 def natural_key(text: str) -> list[str | int]:
     """A key that sorts numbers in names by their value.
 

@@ -18,7 +18,6 @@ from tracehouse.cli.serve.page.cells import (
     PLACE,
     Cell,
     Row,
-    build_cell,
     date_text,
     history_link,
     link,
@@ -50,6 +49,7 @@ _OF_OPERATORS = "build_history"  # whose points have alerts and notes
 _OPERATOR = ("event_name", "delegate_id", "ordinal")
 _SERIES = ("model", "backend", "run", *_OPERATOR)  # of a device or a pool
 _NOTED = ("device", "pool", "model", "backend")  # what a note is on, besides an operator
+_HOTSPOTS = "/explore/operator_hotspots"
 _POOLS = "SELECT name, pool FROM devices"
 
 
@@ -128,12 +128,13 @@ def _charts(
     table: pa.Table,
     shown: tuple[list[Row], list[list[Mark]], list[str]],
 ) -> list[Chart]:
-    """The lines of a few series, whose points lead to the dumps of their builds."""
+    """The lines of a few series, whose points lead to the operators of their builds."""
     rows, marks, builds = shown
     if len(rows) > MOST_LINES:
         return []
     chart = history_chart(name, table, builds)
-    hrefs = [[build_cell(row, build).href for build in chart.places] for row in rows]
+    places = [pick(row, *PLACE) for row in rows]
+    hrefs = [[link(_HOTSPOTS, **one, build=build) for build in chart.places] for one in places]
     lines = [line._replace(hrefs=own) for line, own in zip(chart.lines, hrefs, strict=True)]
     at = request.fields.get("at", "")
     chart = chart._replace(
