@@ -11,7 +11,6 @@ import svg
 from starlette.responses import Response
 
 from tracehouse.cli.serve.http.problems import Problem
-from tracehouse.cli.serve.page.cells import link
 from tracehouse.cli.serve.page.page_request import Address, PageRequest
 from tracehouse.cli.serve.page.site import Parts
 from tracehouse.queries.cells import is_number
@@ -52,21 +51,17 @@ class Chart(NamedTuple):
         return [(colour_class(number), name) for number, name in enumerate(names)]
 
 
-def draw_chart(request: Address, path: str, chart: LineChart) -> list[Chart]:
+def draw_chart(request: Address, chart: LineChart) -> list[Chart]:
     """The lines on the axis in the address, with links to other axes; empty without values."""
     kind = _axis_kind(request.fields)._replace(unit=chart.axis.unit)
     chart = chart._replace(axis=kind, is_live=True)
     drawn = line_chart(chart, width=_WIDTH, height=_HEIGHT, class_="trend")
-    if not drawn:
-        return []
-    address = {**request.fields, **request.filters}
-    other = {"scale": None if kind.is_log else "log", "zero": None}
-    scales = [(link(path, **{**address, **other}), "Linear axis" if kind.is_log else "Log axis")]
+    other = request.here(scale=None if kind.is_log else "log", zero=None)
+    scales = [(other, "Linear axis" if kind.is_log else "Log axis")]
     if not kind.is_log:
-        zero = {"zero": None if kind.has_zero else "1"}
-        text = "Fit the axis" if kind.has_zero else "Axis from zero"
-        scales.append((link(path, **{**address, **zero}), text))
-    return [Chart(drawn, chart, scales, (), lambda: line_figure(chart, chart.what))]
+        zero = request.here(zero=None if kind.has_zero else "1")
+        scales.append((zero, "Fit the axis" if kind.has_zero else "Axis from zero"))
+    return [Chart(drawn, chart, scales)] if drawn else []
 
 
 def chart_file(make: Callable[[PageRequest], Parts]) -> Callable[[PageRequest], Response]:

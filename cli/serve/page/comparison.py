@@ -13,14 +13,7 @@ from tracehouse.cli.serve.page.charts import Chart
 from tracehouse.cli.serve.page.dumps import read_run, slices_of
 from tracehouse.cli.serve.page.filter_form import Wanted, filter_form
 from tracehouse.cli.serve.page.page_request import DATES, NAMES, PageRequest
-from tracehouse.cli.serve.page.timeline import (
-    PART_FIELDS,
-    Part,
-    Timeline,
-    read_part,
-    timeline_plot,
-    zoomed_out,
-)
+from tracehouse.cli.serve.page.timeline import PART_FIELDS, Part, Timeline, read_part, timeline_plot
 from tracehouse.queries.comparison import describe_pair
 from tracehouse.queries.report.comparable import find_obstacle
 from tracehouse.queries.report.figures import duration_text, name_text
@@ -129,9 +122,8 @@ def _timeline(request: PageRequest, row: Row, part: Part) -> Timeline | None:
 
 
 def _chart(request: PageRequest, build: str, row: Row, timeline: Timeline, end: float) -> Chart:
-    part, whole = read_part(request), request.here(**dict.fromkeys(PART_FIELDS[:2], ""))
-    path = f"/dumps/{row['sha256']}"
+    part, path = read_part(request), f"/dumps/{row['sha256']}"
     caption = f"{name_text(build)} on {name_text(row['device'])}: {duration_text(timeline.end)}"
     files = [(f"{path}/run.svg", "svg", "timeline.svg")]
     drawn = timeline_plot(timeline, end, part)
-    return Chart(drawn, scales=zoomed_out(part, whole), files=files, caption=(path, caption))
+    return Chart(drawn, scales=part.scales, files=files, caption=(path, caption))

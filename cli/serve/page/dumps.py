@@ -24,7 +24,8 @@ from tracehouse.cli.serve.page.cells import (
 from tracehouse.cli.serve.page.listing import Column, Shown, listing, turn_pages
 from tracehouse.cli.serve.page.page_request import MOST_ROWS, PageRequest
 from tracehouse.cli.serve.page.timeline import PART_FIELDS, Slice, read_part, timeline_chart
-from tracehouse.queries.report.figures import count_text, number_text
+from tracehouse.queries.cells import Column as FactCell
+from tracehouse.queries.report.figures import count_text
 from tracehouse.warehouse.catalogue.queries import find_query
 
 ROWS = 50  # of a page
@@ -64,13 +65,12 @@ def dump(request: PageRequest) -> dict[str, Any]:
     header = find_query("run_timeline").header
     table = answer_table(request, header, shown.drop_columns(["run_index", "run_name"])).table
     drawing = link(f"/dumps/{found['sha256']}/run.svg", run=run)
-    whole = request.here(**dict.fromkeys(PART_FIELDS[:2], ""))
     return {
         "title": f"Dump {found['sha256'][:12]}",
         "lead": f"{place_of(found)}, {found['build']}",
         "facts": _facts(found),
         "runs": _runs(found, events),
-        "charts": timeline_chart(slices_of(events), drawing, read_part(request), whole),
+        "charts": timeline_chart(slices_of(events), drawing, read_part(request)),
         "tables": [replace(table, title="Events of the run")] if events.num_rows else [],
         "empty": "The run has no events.",
         "cut": more_text(events.num_rows - MOST_ROWS, "event", "see the query run_timeline"),
@@ -121,15 +121,7 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
         for name, value in {**found, **tags, "tags": None}.items()
         if value is not None and name not in ("dump_id", "manifest")
     }
-    return [(name, _text(value)) for name, value in shown.items()]
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool | str):
-        return str(value)
-    if isinstance(value, int | float):
-        return number_text(value)
-    return json.dumps(value, default=str)
+    return [(name, FactCell(name).text(value) or "") for name, value in shown.items()]
 
 
 def _runs(found: dict[str, Any], events: pa.Table) -> dict[str, Any]:

@@ -79,7 +79,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
 SHORT = 4  # questions of a group beside an answer
 _NAMES = {name: title for group in GROUPS.values() for name, title in group.items()}
 VIEW_FIELDS = ("sort", "page", "scale", "zero", "at")
-_FILES = ("csv", "json", "arrow", "parquet")
+_FILES = {"CSV": "csv", "JSON": "json", "Arrow": "arrow", "Parquet": "parquet"}
 # Groups whose queries are about one build, if the address names none.
 _OF_ONE_BUILD = ("Where time goes", "How fast", "Memory and energy")
 _EVERY = "*"
@@ -121,9 +121,8 @@ def explore(request: PageRequest) -> dict[str, Any]:
     if missing:
         return parts
     builds, window = choose_builds(request) if header.name in HISTORIES else ([], "")
-    table = _answer(
-        request, query, params | ({"build": list(map(escape, builds))} if window else {})
-    )
+    chosen = {"build": list(map(escape, builds))} if window else {}
+    table = _answer(request, query, params | chosen)
     rows = link(f"/v1/queries/{header.name}", **params)
     drawing = link(f"{request.path}.svg", **params)
     if builds and table.num_rows:
@@ -133,15 +132,14 @@ def explore(request: PageRequest) -> dict[str, Any]:
     )
     return {
         **parts,
-        "files": [(form.upper() if form != "arrow" else "Arrow", _with(rows, form))
-                  for form in _FILES],
+        "files": [(name, _with(rows, form)) for name, form in _FILES.items()],
         "drawing": drawing if shown.is_drawn else "",
         "table": shown.table if table.num_rows else None,
         "lead": shown.constants,
         "count": parts.get("count") or count_text(table.num_rows, "row"),
         "window": window,
         "empty": "No rows: widen the filters.",
-    }  # fmt: skip
+    }
 
 
 def explore_file(request: PageRequest) -> Response:

@@ -143,7 +143,7 @@ def _charts(
         marks=merge_marks(marks),
         at=at,
     )
-    return draw_chart(request, request.path, chart)
+    return draw_chart(request, chart)
 
 
 def _subject(rows: Sequence[Row]) -> str:

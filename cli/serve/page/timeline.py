@@ -56,6 +56,12 @@ class Part(NamedTuple):
     end: float = 0.0  # 0 for that of the run
     zoom: Callable[[float, float], str] | None = None  # makes the address of another part
     changed: tuple[str, ...] = ()  # names and number of the events to point out
+    whole: str = ""  # the address of the whole run
+
+    @property
+    def scales(self) -> list[tuple[str, str]]:
+        """The link back to the whole run, if a part is shown."""
+        return [(self.whole, "Whole run")] if self.end else []
 
     def marks(self, one: Slice) -> bool:
         """Whether an event is to be pointed out."""
@@ -115,25 +121,19 @@ def read_part(request: Address) -> Part:
         raise Problem(400, "from", f"from={given[0]}, to={given[1]}, wanted two times in ns")
     zoom = lambda low, high: request.here(**{"from": f"{low:.0f}", "to": f"{high:.0f}"})  # noqa: E731
     changed = [request.fields.get(name, "") for name in PART_FIELDS[2:]]
-    return Part(start, end, zoom, tuple(filter(None, changed)))
+    whole = request.here(**dict.fromkeys(PART_FIELDS[:2], ""))
+    return Part(start, end, zoom, tuple(filter(None, changed)), whole)
 
 
-def timeline_chart(
-    slices: Sequence[Slice], drawing: str, part: Part = WHOLE, whole: str = ""
-) -> list[Chart]:
+def timeline_chart(slices: Sequence[Slice], drawing: str, part: Part = WHOLE) -> list[Chart]:
     """The chart of a run, with the address of its drawing; empty without slices."""
     if not slices:
         return []
     timeline = Timeline.of(slices, part)
     drawn = timeline_plot(timeline, part=part)
     file = [(drawing, "svg", "timeline.svg")]
-    return [Chart(drawn, scales=zoomed_out(part, whole), files=file,
+    return [Chart(drawn, scales=part.scales, files=file,
                   file=lambda: timeline_figure(timeline))]  # fmt: skip
-
-
-def zoomed_out(part: Part, whole: str) -> list[tuple[str, str]]:
-    """The link back to the whole run, if a part is shown."""
-    return [(whole, "Whole run")] if part.end else []
 
 
 def timeline_plot(timeline: Timeline, until: float = 0.0, part: Part = WHOLE) -> str:

@@ -16,7 +16,7 @@ from tracehouse.cli.serve.page.listing import Column, Table
 from tracehouse.cli.serve.page.page_request import PageRequest
 from tracehouse.queries.report.change import Change, ChangeTable, change_of_group
 from tracehouse.queries.report.content import Group, Member, Report
-from tracehouse.queries.report.figures import count_text, is_measure, name_text, number_text
+from tracehouse.queries.report.figures import count_text, is_measure, name_text
 from tracehouse.queries.report.outline import commits_url, sections
 from tracehouse.queries.report.sensitivity_summary import SensitivitySummary
 from tracehouse.queries.report.sentences import lead_text, split_summary
@@ -55,12 +55,12 @@ def fleet(request: PageRequest) -> dict[str, Any]:
         devices = others.filter(pc.is_in(others["device"], value_set=devices["device"]))
     late = pc.sum(pc.greater(devices["builds_behind"], 0)).as_py() or 0
     counts = [
-        ("", whole["device_count"], "device", ""),
-        ("", len(builds), "build", ""),
-        ("", whole["model_count"], "model", ""),
-        ("", whole["dump_count"], "dump", ""),
-        ("", pc.sum(devices["event_count"]).as_py(), "event", ""),
-        ("warn", late, "device", " without the newest build"),
+        (whole["device_count"], "device", ""),
+        (len(builds), "build", ""),
+        (whole["model_count"], "model", ""),
+        (whole["dump_count"], "dump", ""),
+        (pc.sum(devices["event_count"]).as_py(), "event", ""),
+        (late, "device", " without the newest build"),
     ]
     is_whole = not request.filters and request.bearer.pools is None
     return {
@@ -68,8 +68,8 @@ def fleet(request: PageRequest) -> dict[str, Any]:
         "template": "tonight",
         "title": "Fleet",
         "tiles": [
-            (kind, number_text(count), f"{noun}{'' if count == 1 else 's'}{rest}")
-            for kind, count, noun, rest in counts
+            ("warn" if rest else "", f"{count:,}", f"{noun}{'' if count == 1 else 's'}{rest}")
+            for count, noun, rest in counts
             if count
         ],
         "tables": _devices(request, devices, [row["build"] for row in builds]),
@@ -117,7 +117,6 @@ class Alert(NamedTuple):
 
     group: Group
     change: Change
-    href: str
     links: list[tuple[str, str]]
 
 
@@ -190,8 +189,8 @@ def describe_since(store: Queryable, key: NightKey, night: LastNight) -> str:
     return "Dumps, decisions or refusals have changed since and are not judged yet."
 
 
-def _limits(report: Report) -> list[tuple[str, str, str]]:
-    """What the night could not see: kind, text and address of each; what is zero is left out."""
+def _limits(report: Report) -> list[tuple[str, str]]:
+    """What the night could not see: text and address of each; what is zero is left out."""
     coverage, whole = report.coverage, link("/regressions", head=report.head)
     seen = SensitivitySummary.of(report.sensitivity)
     missing, refused = len(coverage.missing), len(report.refused)
@@ -201,7 +200,7 @@ def _limits(report: Report) -> list[tuple[str, str, str]]:
         (missing, f"{count_text(missing, 'recording')} missing", evidence),
         (refused, f"{count_text(refused, 'file')} refused", _REFUSED),
     ]
-    return [("warn", text, href) for count, text, href in found if count]
+    return [(text, href) for count, text, href in found if count]
 
 
 def _alert(report: Report, group: Group) -> Alert:
@@ -217,7 +216,7 @@ def _alert(report: Report, group: Group) -> Alert:
         (href, "Details"),
     ]
     change = change_of_group(group)._replace(href=href)
-    return Alert(group, change, href, [pair for pair in links if pair[0]])
+    return Alert(group, change, [pair for pair in links if pair[0]])
 
 
 def _place(member: Member) -> dict[str, str | None]:
