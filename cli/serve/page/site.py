@@ -44,7 +44,7 @@ VIEWS = {
     "/sql": "SQL",
 }
 _UNFILTERED = ("/", "/explore", "/sql")
-_PARTS = {"/regressions": "/", "/explain": "/", "/history": "/explore", "/timelines": "/compare"}
+_PARTS = {"/regressions": "/", "/explain": "/", "/timelines": "/compare"}
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "

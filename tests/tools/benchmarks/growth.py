@@ -59,7 +59,7 @@ _PAGES = (
     "/", "/regressions", "/explore/build_history", "/explore/operator_hotspots",
     f"/explore/build_history?event={_NEEDED['event']}",
     f"/compare?{_PAIR}", f"/timelines?{_PAIR}&device=device-5&model=model-3", "/dumps",
-    "/explore/build_history?group={alert}", "/nights.atom", "/explore/ingest_errors",
+    "/explain?group={alert}", "/nights.atom", "/explore/ingest_errors",
 )  # fmt: skip
 _STORE = ("open", "status", "snapshot", "nightly report", "explain")
 

@@ -48,7 +48,7 @@ def test_views_with_names_stand_before_all_else(site: TestClient) -> None:
 
 
 def test_fractions_are_rounded(site: TestClient) -> None:
-    assert ">21.8587</td>" in site.get("/sql?sql=SELECT 21.858708333333333::DOUBLE AS a").text
+    assert ">21.86</td>" in site.get("/sql?sql=SELECT 21.858708333333333::DOUBLE AS a").text
 
 
 def test_rows_are_text_and_numbers_stand_right(site: TestClient) -> None:
