@@ -115,6 +115,11 @@ def main() -> int:
     fails = env.get("REVIEW_FAILS", "false")
     if fails not in {"true", "false"}:
         raise SystemExit(f"fail-on-regression: found {fails!r}, wanted true or false")
+    if not env.keys() & {"CI_API_V4_URL", "GITHUB_EVENT_PATH"}:
+        raise SystemExit(
+            "this runs in a job of GitHub or GitLab, which sets GITHUB_EVENT_PATH or "
+            "CI_API_V4_URL; elsewhere run: tracehouse compare BASE HEAD"
+        )
     change, head = read_change(env), git("rev-parse", "HEAD")
     known = ingest(env["REVIEW_PATHS"].splitlines(), head)
     if not change.tips:

@@ -18,7 +18,7 @@ from typer.main import get_command, get_group
 from tracehouse.cli.completions import complete_names
 from tracehouse.cli.errors import OutputError, UsageError
 from tracehouse.cli.exit_codes import ExitCode
-from tracehouse.cli.help import arrange_help, write_groups
+from tracehouse.cli.help import arrange_help, lone_command, write_groups
 from tracehouse.cli.listing import EXAMPLES, GROUPS, NAMES
 from tracehouse.cli.output.streams import prepare_streams, write_error, write_lines
 from tracehouse.cli.remote.choice import TokenFile, Url, choose_service
@@ -137,7 +137,7 @@ def _make_command(name: str) -> Command:
         for inner_name, inner in getattr(command, "commands", {}).items():
             complete_names(arrange_help(inner, EXAMPLES.get(f"{name} {inner_name}", ())))
     else:
-        single = typer.Typer(add_completion=False, rich_markup_mode=None)
+        single = lone_command()
         function = with_options(getattr(module, attribute))
         single.command(name, cls=getattr(module, "Command", None))(function)
         command = get_command(single)

@@ -8,6 +8,7 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import typer
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
 if TYPE_CHECKING:
@@ -149,3 +150,26 @@ def _range(param: Any) -> str:
     if most is not None:
         return f"at most {most}"
     return f"at least {least}" if least else ""
+
+
+def command_group(
+    text: str,
+    *,
+    short: str | None = None,
+    cls: type[TyperGroup] = TyperGroup,
+    metavar: str | None = None,
+) -> typer.Typer:
+    """A group of commands; `short` is its line in lists, by default that of the text."""
+    return typer.Typer(
+        cls=cls,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        subcommand_metavar=metavar,
+        short_help=short,
+        help=text,
+    )
+
+
+def lone_command() -> typer.Typer:
+    """What makes a single command."""
+    return typer.Typer(add_completion=False, rich_markup_mode=None)

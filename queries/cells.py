@@ -22,6 +22,7 @@ from tracehouse.queries.report.figures import (
     distinct_names,
     duration_text,
     exact_text,
+    measure_text,
     name_text,
     short_name,
 )
@@ -50,7 +51,7 @@ class Column(NamedTuple):
 
     Attributes:
         name: Its name in JSON, CSV and SQL.
-        unit: ns, bytes, share, change (of a value, with its sign), or empty.
+        unit: One of the header's; or empty.
         is_number: Whether it is aligned to the right.
         doc: The meaning, from the query's header; empty if there is none.
         digits: Significant digits of numbers without a unit, so that those of two rows that
@@ -92,10 +93,9 @@ class Column(NamedTuple):
                 return f"{'−' if value < 0 else ''}{change_text(abs(value))}"
             case "change":
                 return delta_text(value)
-        if isinstance(value, int):
-            text = str(value) if self.name.endswith(_PLAIN) else f"{value:,}"
-        else:
-            text = _rounded(value, self.digits)
+        if isinstance(value, int) and self.name.endswith(_PLAIN):
+            return str(value)
+        text = f"{value:,}" if isinstance(value, int) else _rounded(value, self.digits)
         return text.replace("-", "−", 1) if value < 0 else text
 
 
@@ -105,8 +105,8 @@ def columns_of(table: pa.Table, query: str = "") -> list[Column]:
     return [
         Column(
             field.name,
-            known[field.name].unit if field.name in known else unit_of_name(field.name),
-            is_number(field.type),
+            unit := known[field.name].unit if field.name in known else unit_of_name(field.name),
+            is_number(field.type) or unit == "unit",
             known[field.name].doc if field.name in known else "",
             _digits_of(table[place]),
         )
@@ -127,7 +127,8 @@ def arrange_columns(table: pa.Table, query: str = "") -> pa.Table:
     """The table without what tells people nothing.
 
     Columns that are null in all rows are left out. In the answer of a canned query, so is what
-    another column says, and an operator has its short name.
+    another column says, an operator has its short name, and counts and times follow what they are
+    counts and times of.
     """
     import pyarrow as pa
 
@@ -138,11 +139,38 @@ def arrange_columns(table: pa.Table, query: str = "") -> pa.Table:
     known = [name for name in table.column_names if table[name].null_count < table.num_rows]
     if not query:
         return table.select(known)
-    shown = [name for name in known if not is_left_out(name, table)]
+    texts = unit_texts(table, query)
+    shown = [
+        name for name in known if not is_left_out(name, table) and (name != "unit" or not texts)
+    ]
+    for name, own in texts.items():
+        table = table.set_column(table.column_names.index(name), name, pa.array(own, pa.string()))
     if "event_name" in shown:
         names = pa.array([name and str(name) for name in operator_names(table)], pa.string())
         table = table.set_column(table.column_names.index("event_name"), OPERATOR, names)
-    return table.select([OPERATOR if name == "event_name" else name for name in shown])
+    columns = [OPERATOR if name == "event_name" else name for name in shown]
+    return table.select(sorted(columns, key=lambda name: _is_minor(name, table)))
+
+
+def unit_texts(table: pa.Table, query: str) -> dict[str, list[str | None]]:
+    """The texts of the columns whose values have the unit that their row states."""
+    if "unit" not in table.column_names:
+        return {}
+    units = table["unit"].to_pylist()
+    return {
+        column.name: [
+            None if value is None else measure_text(value, unit or "count")
+            for value, unit in zip(table[column.name].to_pylist(), units, strict=True)
+        ]
+        for column in columns_of(table, query)
+        if column.unit == "unit"
+    }
+
+
+def _is_minor(name: str, table: pa.Table) -> bool:
+    import pyarrow.types as types
+
+    return name.endswith("_count") or types.is_timestamp(table.schema.field(name).type)
 
 
 def is_left_out(name: str, table: pa.Table) -> bool:

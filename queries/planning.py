@@ -32,7 +32,7 @@ _POWER = NormalDist().inv_cdf(0.9)
 _SIZES = np.arange(LEAST_DUMPS, MOST_DUMPS + 1)
 _FAMILY = ("device", "model", "backend", "run")
 _OPERATOR = (*_FAMILY, "event_name", "delegate_id", "ordinal", "unit")
-_COUNTS = ("dump_count", "operator_count", "method_dumps", "half_dumps", "most_dumps")
+_COUNTS = ("dump_count", "operator_count", "dumps_for_method", "dumps_for_half", "dumps_for_most")
 
 _REMEDIES = {  # remedy of each column of variance_components, the cheapest first
     "with_dumps": "dumps",
@@ -40,12 +40,16 @@ _REMEDIES = {  # remedy of each column of variance_components, the cheapest firs
     "with_sessions": "sessions",
     "with_pool": "pool",
 }
-_ADVICE = [("detectable", pa.float64()), ("helps", pa.string()), ("with_help", pa.float64())]
+_ADVICE = [
+    ("smallest_change_share", pa.float64()),
+    ("remedy", pa.string()),
+    ("change_with_remedy_share", pa.float64()),
+]
 
 PLAN = pa.schema(
     [(name, pa.string()) for name in _FAMILY]
     + [(name, pa.int64()) for name in _COUNTS]
-    + [("seen_share", pa.float64())]
+    + [("visible_share", pa.float64())]
 )
 
 
@@ -75,10 +79,10 @@ def plan_dumps(values: pa.Table, *, change: float) -> pa.Table:
     Returns:
         A row per device, model, backend and run, in the order of the values: dump_count, the
         present dumps of a build (the median over builds and operators); operator_count, operators
-        that are not too short for their clock; the dumps needed for Method::execute (method_dumps),
-        for half of the operators (half_dumps) and for nine of ten (most_dumps), null if more than
-        MOST_DUMPS or with fewer than 8 dumps to estimate the noise; seen_share, the share of
-        operators for which dump_count dumps are enough, 0 to 1.
+        that are not too short for their clock; the dumps needed for Method::execute
+        (dumps_for_method), for half of the operators (dumps_for_half) and for nine of ten
+        (dumps_for_most), null if more than MOST_DUMPS or with fewer than 8 dumps to estimate the
+        noise; visible_share, the share of operators for which dump_count dumps are enough, 0 to 1.
     """
     if not values.num_rows:
         return PLAN.empty_table()
@@ -94,10 +98,10 @@ def advise(plan: pa.Table, components: pa.Table, *, change: float) -> pa.Table:
     The rows are those of `plan_dumps` and of the query variance_components, of the same dumps.
 
     Returns:
-        The plan with three more columns: detectable, the smallest change that can be found now;
-        helps, the first of dumps, pairs, sessions and pool with which the change would be found, or
-        the nearest one (null if the change can be found now, or nothing is known); with_help, the
-        smallest change that can be found that way.
+        The plan with three more columns: smallest_change_share, the smallest change that can be
+        found now; remedy, the first of dumps, pairs, sessions and pool with which the change would
+        be found, or the nearest one (null if the change can be found now, or nothing is known);
+        change_with_remedy_share, the smallest change that can be found that way.
     """
     methods = {
         tuple(row[name] for name in _FAMILY[1:]): row
@@ -107,8 +111,8 @@ def advise(plan: pa.Table, components: pa.Table, *, change: float) -> pa.Table:
     advice = []
     for row in plan.select(_FAMILY[1:]).to_pylist():
         known = methods.get(tuple(row.values()), {})
-        helps, found = _find_help(known, change)
-        advice.append({"detectable": known.get("detectable"), "helps": helps, "with_help": found})
+        values = (known.get("detectable"), *_find_help(known, change))
+        advice.append(dict(zip((name for name, _ in _ADVICE), values, strict=True)))
     added = pa.Table.from_pylist(advice, pa.schema(_ADVICE))
     for name, _ in _ADVICE:
         plan = plan.append_column(name, added[name])
@@ -180,10 +184,10 @@ def _plan_family(operators: Sequence[_Operator], shift: float) -> dict[str, obje
         **dict(zip(_FAMILY, operators[0].family, strict=True)),
         "dump_count": int(dump_count),
         "operator_count": len(operators),
-        "method_dumps": _int_or_none(max(methods, default=np.inf)),
-        "half_dumps": _int_or_none(_enough_for(0.5, needed)),
-        "most_dumps": _int_or_none(_enough_for(0.9, needed)),
-        "seen_share": float(np.mean(needed <= dump_count)),
+        "dumps_for_method": _int_or_none(max(methods, default=np.inf)),
+        "dumps_for_half": _int_or_none(_enough_for(0.5, needed)),
+        "dumps_for_most": _int_or_none(_enough_for(0.9, needed)),
+        "visible_share": float(np.mean(needed <= dump_count)),
     }
 
 

@@ -96,7 +96,7 @@
 --   value                 DOUBLE     Time in that unit; null without enough events.
 --   value_ns              DOUBLE     Median duration in nanoseconds; null in cycles of
 --                                    unknown rate.
---   floor                 DOUBLE     Least value that can be compared.
+--   floor                 DOUBLE(unit)  Least value that can be compared.
 --   half_tick             DOUBLE     Half of the clock's resolution.
 --   p90_ns                DOUBLE     90th percentile.
 --   p95_ns                DOUBLE     95th percentile.

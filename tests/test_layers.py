@@ -82,9 +82,12 @@ ROOMS = {
         "catalogue", "engine", "errors", "lake", "load", "regressions",
     },
     "warehouse.sandbox": {"catalogue", "children", "engine", "errors", "opening"},
+    "warehouse.store_answers": {
+        "archive", "catalogue", "engine", "errors", "opening", "programs", "regressions",
+    },
     "warehouse.store": {
         "", "archive", "catalogue", "engine", "errors", "inbox", "lake", "load", "opening",
-        "point", "programs", "regressions", "upkeep",
+        "point", "store_answers", "upkeep",
     },
     "warehouse.readers": {"errors", "opening", "store"},
     "warehouse.consumer": {

@@ -269,10 +269,13 @@ def suggest(name: str, known: Sequence[str]) -> str:
 
     >>> suggest("percentile", ["percentiles", "dumps"])
     '; did you mean percentiles?'
+    >>> suggest("addmm", ["native_call_addmm.out", "native_call_relu.out"])
+    '; did you mean native_call_addmm.out?'
     """
     short = [other for other in known if len(other) <= _LONGEST_NAME]
     is_short = len(name) <= _LONGEST_NAME
     near = difflib.get_close_matches(name, short[:_MOST_COMPARED], n=1) if is_short else []
+    near = near or [other for other in sorted(short) if name and name in other][:1]
     if near:
         return f"; did you mean {near[0]}?"
     some = sorted(short)[:_MOST_NAMES]

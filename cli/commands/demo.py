@@ -20,7 +20,7 @@ import typer
 
 from tracehouse.cli.errors import OutputError
 from tracehouse.cli.exit_codes import fail
-from tracehouse.cli.output.ingest_report import arrival_lines
+from tracehouse.cli.output.ingest_report import arrival_lines, store_options
 from tracehouse.cli.output.store_contents import NIGHTLY_REPORT, find_arrivals
 from tracehouse.cli.output.streams import write_lines
 from tracehouse.cli.stores import open_to_read
@@ -103,7 +103,7 @@ def _run(context: typer.Context, *args: str, shown: tuple[str, ...] | None = Non
 def _write_arrivals(store: Path) -> None:
     with open_to_read(store) as warehouse:
         arrivals = find_arrivals(warehouse.query("coverage"), since=_BEGINNING)
-    write_lines(arrival_lines(arrivals, store))
+    write_lines(arrival_lines(arrivals, store_options(store)))
 
 
 def _report(context: typer.Context, out: Path, at: tuple[str, str]) -> None:

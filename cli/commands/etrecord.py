@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tracehouse.cli.files import file_source
+from tracehouse.cli.help import command_group
 from tracehouse.cli.options import with_options
 from tracehouse.cli.output.etrecord_report import write_etrecord
 from tracehouse.cli.output.options import OutputOptions
@@ -15,10 +16,8 @@ from tracehouse.cli.output.render import Format
 from tracehouse.cli.output.streams import write_lines
 from tracehouse.warehouse.errors import QueryError, suggest
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Show an ETRecord, or compare two programs.\n\nNeeds neither a store nor torch.",
+app = command_group(
+    "Show an ETRecord, or compare two programs.\n\nNeeds neither a store nor torch.",
 )
 
 

@@ -11,7 +11,7 @@ from tracehouse.cli.files import file_source
 from tracehouse.cli.options import DEFAULT_STORE, Config, Head, LakeUri, StorePath, Wait
 from tracehouse.cli.output.elapsed import elapsed_line
 from tracehouse.cli.output.options import OutputFile
-from tracehouse.cli.output.output_file import standard_output_to
+from tracehouse.cli.output.output_file import form_of_file, standard_output_to
 from tracehouse.cli.output.streams import write_note, write_text
 from tracehouse.cli.stores import open_with_night, service_instead_of_store
 from tracehouse.queries.explain.forms import SUFFIXES, Form, render
@@ -65,8 +65,7 @@ def explain(
         raise typer.BadParameter(
             "wanted both --base-program and --head-program", param_hint="'--base-program'"
         )
-    suffix = output.suffix.lower() if output else ""
-    chosen = form or SUFFIXES.get(suffix, "text")
+    chosen: Form = form_of_file(output, SUFFIXES, "text") if form is None else form
     if service := service_instead_of_store(lake):
         if base_program is not None:
             raise typer.BadParameter(

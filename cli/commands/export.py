@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import typer
-
 from tracehouse.cli.commands.export_trace import trace
+from tracehouse.cli.help import command_group
 from tracehouse.cli.options import LakePlace, StoreOptions, with_options
 from tracehouse.cli.stores import open_to_read
 
-app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Write traces or a lake for other programs."
+app = command_group(
+    "Write traces or a lake for other programs.",
 )
 
 

@@ -25,6 +25,7 @@ from tracehouse.cli.options import (
 )
 from tracehouse.cli.output.ingest_report import (
     errors_of,
+    store_options,
     summary_row,
     write_arrivals,
     write_notes,
@@ -140,7 +141,7 @@ def ingest(
     if not is_quiet:
         write_passed_over(found.passed_over)
         write_notes(summary)
-        write_arrivals(arrivals, store)
+        write_arrivals(arrivals, store_options(store))
     if summary.refused and not keep_going:
         fail()
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import typer
-
 from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.help import command_group
 from tracehouse.cli.options import LakePlace, with_options
 from tracehouse.cli.output.options import OutputOptions
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    short_help="Check a lake, or merge its small files.",
-    help="Check a lake (see 'tracehouse export lake'), or merge its small files.",
+app = command_group(
+    "Check a lake (see 'tracehouse export lake'), or merge its small files.",
+    short="Check a lake, or merge its small files.",
 )
 
 

@@ -27,15 +27,16 @@ def plan(
     """Compute how many dumps of a build are needed to see a change, on each device.
 
     The numbers are computed from the noise of the dumps in the store. With that many dumps,
-    regression_deltas finds a change of this size in nine of ten comparisons: of Method::execute, of
-    half of the operators, and of nine of ten operators. A number is missing if 200 dumps are not
-    enough, or if the store has fewer than 8. seen_share is the change that the present dumps of a
-    build (dump_count) can show. For changes below 3 %, regression_deltas needs '--min-change', too.
+    regression_deltas finds a change of this size in nine of ten comparisons: of Method::execute
+    (dumps_for_method), of half of the operators (dumps_for_half), and of nine of ten operators
+    (dumps_for_most). A number is missing if 200 dumps are not enough, or if the store has fewer
+    than 8. visible_share is the share of operators for which the present dumps of a build
+    (dump_count) are enough. For changes below 3 %, regression_deltas needs '--min-change', too.
 
-    Three columns use the sources of noise, see 'query variance_components': detectable is the
-    smallest change of the method that can be found now; helps is what would show the change, or
-    come nearest (more dumps, pairs with 'record --against', sessions, or a pool of devices);
-    with_help is the smallest change that can be found that way.
+    Three columns use the sources of noise, see 'query variance_components': smallest_change_share
+    is the smallest change of the method that can be found now; remedy is what would show the
+    change, or come nearest (more dumps, pairs with 'record --against', sessions, or a pool of
+    devices); change_with_remedy_share is the smallest change that can be found that way.
     """
     from tracehouse.queries.planning import advise, plan_dumps
 
@@ -46,4 +47,5 @@ def plan(
     with open_to_query(options.store, wait=options.wait) as warehouse:
         values = warehouse.query("dump_values", **given)
         components = warehouse.query("variance_components", **given)
-    options.write(advise(plan_dumps(values, change=share), components, change=share))
+    planned = advise(plan_dumps(values, change=share), components, change=share)
+    options.write(planned, query="plan")

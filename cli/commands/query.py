@@ -11,7 +11,14 @@ from typer.main import get_command
 
 from tracehouse.cli.completions import complete_names
 from tracehouse.cli.errors import as_usage_errors
-from tracehouse.cli.help import arrange_help, column_help, query_example, write_groups
+from tracehouse.cli.help import (
+    arrange_help,
+    column_help,
+    command_group,
+    lone_command,
+    query_example,
+    write_groups,
+)
 from tracehouse.cli.listing import QUESTIONS
 from tracehouse.cli.options import (
     Config,
@@ -75,20 +82,18 @@ class _CannedQuery(TyperCommand):
         return parsed
 
 
-app = typer.Typer(
+app = command_group(
+    "Answer a canned query. 'tracehouse query NAME --help' shows its options and columns.",
+    short="Answer a canned query.",
     cls=_Catalogue,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    subcommand_metavar="NAME [OPTIONS]",
-    short_help="Answer a canned query.",
-    help="Answer a canned query. 'tracehouse query NAME --help' shows its options and columns.",
+    metavar="NAME [OPTIONS]",
 )
 
 
 def query_command(query: Query, run: Callable[..., None]) -> Command:
     """The command of a canned query, which calls `run`, with the help from the query's header."""
     header = query.header
-    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+    single = lone_command()
     single.command(
         header.name,
         help=f"{header.purpose}\n\n{header.description}",

@@ -17,7 +17,7 @@ from tracehouse.cli.exit_codes import STATUS_OF_VERDICT, FailOnRegression
 from tracehouse.cli.options import DEFAULT_STORE, Branch, Config, Head, LakeUri, StorePath, Wait
 from tracehouse.cli.output.elapsed import elapsed_line
 from tracehouse.cli.output.options import OutputFile
-from tracehouse.cli.output.output_file import standard_output_to
+from tracehouse.cli.output.output_file import form_of_file, standard_output_to
 from tracehouse.cli.output.streams import write_note, write_text
 from tracehouse.cli.stores import open_to_read, open_with_night, service_instead_of_store
 from tracehouse.queries.report.forms import SUFFIXES, Form, render
@@ -96,11 +96,10 @@ def report(
     if base is not None:
         with as_usage_errors():
             bind_parameters(find_query("comparison"), {"base": base, "head": head})
-    suffix = output.suffix.lower() if output else ""
+    chosen: Form = form_of_file(output, SUFFIXES, "markdown") if form is None else form
     with _report(store, wait, lake, config, builds) as (made, text_of):
         is_read = form is None and output is None and sys.stdout.isatty()
         with elapsed_line(_DOING):  # a service makes the report only now
-            chosen = form or SUFFIXES.get(suffix, "markdown")
             text = text_of("json" if is_read else chosen)
         with standard_output_to(output):
             if is_read:
@@ -111,9 +110,8 @@ def report(
             for note in made.notes:
                 write_note(f"note: {note}")
             write_note(made.summary)
-            is_known = form is not None or suffix in SUFFIXES
-            why = f", in {chosen}, as its suffix is none of {', '.join(SUFFIXES)}"
-            write_note(f"report: {os.fspath(output)}{'' if is_known else why}")
+            is_told = form is not None or output.suffix != ""
+            write_note(f"report: {os.fspath(output)}{'' if is_told else f', in {chosen}'}")
         if slack is not None:
             from tracehouse.queries.report.slack import post_payload
 

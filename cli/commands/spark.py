@@ -11,18 +11,17 @@ from tracehouse.cli.commands import spark_query
 from tracehouse.cli.commands.watch import stopped_by_signals
 from tracehouse.cli.errors import UsageError
 from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.help import command_group
 from tracehouse.cli.manifest_options import MANIFEST, check_manifest
 from tracehouse.cli.options import KeepGoing, Layout, Master, Once, add_options, with_options
 from tracehouse.cli.output.ingest_report import write_refusals
 from tracehouse.cli.output.options import OutputOptions
 from tracehouse.cli.output.streams import write_note
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    short_help="Fill and query a lake with Apache Spark.",
-    help="Fill and query a lake with Apache Spark, on one machine or many. Needs Java 17 and: "
+app = command_group(
+    "Fill and query a lake with Apache Spark, on one machine or many. Needs Java 17 and: "
     "pip install '.[spark]' in a checkout",
+    short="Fill and query a lake with Apache Spark.",
 )
 
 _REMEDY = "list them with: tracehouse query ingest_errors --lake LAKE"

@@ -11,6 +11,7 @@ import typer
 
 from tracehouse.cli.commands.query import QueryGroup, parse_parameters, query_command
 from tracehouse.cli.exit_codes import STATUS_OF_VERDICT, FailOnRegression, fail
+from tracehouse.cli.help import command_group
 from tracehouse.cli.options import Branch, Config, Head, Master, add_options, parameter_option
 from tracehouse.cli.output.options import OutputOptions
 from tracehouse.cli.output.streams import write_text
@@ -37,14 +38,12 @@ class _SparkCatalogue(QueryGroup):
         return query_command(query, _function(query))
 
 
-queries = typer.Typer(
-    cls=_SparkCatalogue,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    subcommand_metavar="NAME [OPTIONS]",
-    short_help="Answer a canned query from a lake.",
-    help="Answer a canned query from a lake. 'tracehouse spark query NAME --help' shows its "
+queries = command_group(
+    "Answer a canned query from a lake. 'tracehouse spark query NAME --help' shows its "
     "options and columns.",
+    short="Answer a canned query from a lake.",
+    cls=_SparkCatalogue,
+    metavar="NAME [OPTIONS]",
 )
 
 

@@ -10,6 +10,7 @@ import typer
 
 from tracehouse.cli.errors import UsageError, as_usage_errors
 from tracehouse.cli.exit_codes import ExitCode, fail
+from tracehouse.cli.help import command_group
 from tracehouse.cli.options import (
     DEFAULT_STORE,
     Dump,
@@ -46,16 +47,12 @@ if TYPE_CHECKING:
 
 _BY_A_SERVICE = {"snapshot", "rebuild", "retention", "compact", "amend", "forget"}
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Verify, back up, correct, shrink or upgrade a store.",
+app = command_group(
+    "Verify, back up, correct, shrink or upgrade a store.",
 )
-archive = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    short_help="Extract or check the original files that a store keeps.",
-    help="Extract or check the original files that a store keeps in its archive.",
+archive = command_group(
+    "Extract or check the original files that a store keeps in its archive.",
+    short="Extract or check the original files that a store keeps.",
 )
 
 

@@ -6,16 +6,15 @@ from typing import Annotated
 
 import typer
 
+from tracehouse.cli.help import command_group
 from tracehouse.cli.options import DEFAULT_STORE, StorePath, with_options
 from tracehouse.cli.output.options import OutputOptions
 from tracehouse.cli.output.streams import write_lines, write_note
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    short_help="Create, list and revoke access tokens of a store's service.",
-    help="Create, list and revoke access tokens of a store's service. A running service applies "
+app = command_group(
+    "Create, list and revoke access tokens of a store's service. A running service applies "
     "changes at once.",
+    short="Create, list and revoke access tokens of a store's service.",
 )
 
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the token.")]

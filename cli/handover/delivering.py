@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from http import HTTPStatus
 from queue import Empty, SimpleQueue
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tracehouse.cli.remote.choice import ServiceChoice
@@ -39,12 +40,14 @@ class DeliveryResult(NamedTuple):
     Attributes:
         byte_count: Size of the dump, as far as it is known.
         is_new: Whether the dump was accepted and not known before.
+        names: Its device, build and model, by kind, if it was handed over.
     """
 
     name: str
     byte_count: int
     is_new: bool
     refusal: Refusal | None = None
+    names: Mapping[str, str] = MappingProxyType({})
 
 
 def hand_over(dumps: Iterable[Dump], take: Take, *, threads: int) -> Iterator[list[DeliveryResult]]:
@@ -151,7 +154,9 @@ def _outcome(dump: Dump, taken: bool | ServiceError | SourceError) -> DeliveryRe
         reason = FAILED if is_failure else taken.reason
         refusal = Refusal(dump.name, None, reason, None, taken.detail)
         return DeliveryResult(dump.name, dump.byte_count, is_new=False, refusal=refusal)
-    return DeliveryResult(dump.name, dump.byte_count, taken)
+    stated = dump.manifest()
+    names = {"device": stated.device.name, "build": stated.build.id, "model": stated.model.name}
+    return DeliveryResult(dump.name, dump.byte_count, taken, names=names)
 
 
 def _refused(dump: Dump, error: ManifestError | SourceError) -> DeliveryResult:

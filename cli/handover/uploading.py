@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass, field
 from itertools import chain
@@ -9,9 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tracehouse.cli.exit_codes import fail
 from tracehouse.cli.handover.delivering import CONFLICT, DeliveryResult, hand_over, service_uploader
-from tracehouse.cli.output.ingest_report import write_oddities, write_passed_over, write_refusals
+from tracehouse.cli.output.ingest_report import (
+    write_arrivals,
+    write_oddities,
+    write_passed_over,
+    write_refusals,
+)
 from tracehouse.cli.output.interrupt import interruptible_bar
 from tracehouse.cli.output.options import OutputOptions
+from tracehouse.cli.output.store_contents import KINDS, NIGHTLY_REPORT, Arrivals
 
 if TYPE_CHECKING:
     from tracehouse.cli.remote.choice import ServiceChoice
@@ -31,6 +38,7 @@ class UploadSummary:
         byte_count: Size of both.
         refused: Dumps that the service refused or that could not be sent.
         passed_over: Number of files that are neither dumps nor belong to dumps.
+        names: Devices, builds and models of the dumps that the service has, by kind.
     """
 
     accepted: int = 0
@@ -38,6 +46,7 @@ class UploadSummary:
     byte_count: int = 0
     refused: list[Refusal] = field(default_factory=list)
     passed_over: int = 0
+    names: dict[str, set[str]] = field(default_factory=lambda: {kind: set() for kind in KINDS})
 
     def add(self, one: DeliveryResult) -> None:
         """Count one dump."""
@@ -45,10 +54,19 @@ class UploadSummary:
             self.refused.append(one.refusal)
             return
         self.byte_count += one.byte_count
+        for kind, name in one.names.items():
+            self.names[kind].add(name)
         if one.is_new:
             self.accepted += 1
         else:
             self.known += 1
+
+    @property
+    def arrivals(self) -> Arrivals | None:
+        """What was understood of the dumps; None if the service got none."""
+        if not self.accepted + self.known:
+            return None
+        return Arrivals({kind: sorted(names) for kind, names in self.names.items()}, NIGHTLY_REPORT)
 
     def row(self, seconds: float) -> dict[str, object]:
         """The counts; `files` counts accepted, known, conflicting and refused dumps."""
@@ -113,5 +131,7 @@ def upload_found(
     if not options.is_quiet:
         write_passed_over(found.passed_over)
         write_oddities(found.notes)
+        if sys.stderr.isatty():
+            write_arrivals(summary.arrivals, ("--url", service.url))
     if summary.refused and not options.keep_going:
         fail()

@@ -69,17 +69,21 @@ def write_passed_over(counts: Mapping[str, int]) -> None:
         write_note(f"note: {others}")
 
 
-def write_arrivals(arrivals: Arrivals | None, store: Path) -> None:
-    """Print what an ingest understood of its files, if any, and the command to run next."""
-    for line in arrival_lines(arrivals, store):
+def write_arrivals(arrivals: Arrivals | None, options: Sequence[str]) -> None:
+    """Print what was understood of files, if any, and the command to run next, with its options."""
+    for line in arrival_lines(arrivals, options):
         write_note(line)
 
 
-def arrival_lines(arrivals: Arrivals | None, store: Path) -> list[str]:
+def store_options(store: Path) -> list[str]:
+    """The options that name a store; none for the usual one."""
+    return [] if str(store) == DEFAULT_PATH else ["--store", str(store)]
+
+
+def arrival_lines(arrivals: Arrivals | None, options: Sequence[str]) -> list[str]:
     """The lines of `write_arrivals`."""
     if arrivals is None:
         return []
-    options = () if str(store) == DEFAULT_PATH else ("--store", str(store))
     command = join(("tracehouse", *arrivals.next_command, *options))
     return [f"understood: {arrivals}", f"next: {command}"]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 import typer
 
 from tracehouse.cli.help import OUTPUT
-from tracehouse.cli.output.output_file import standard_output_to
+from tracehouse.cli.output.output_file import form_of_file, standard_output_to
 from tracehouse.cli.output.render import Format, write_table
 from tracehouse.cli.output.streams import write_note
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _ENDINGS = {
     **{f".{format_}": format_ for format_ in Format if format_ not in (Format.TABLE, "markdown")},
     ".md": Format.MARKDOWN,
+    ".txt": Format.TABLE,
 }
 RowFormat = Annotated[
     Format,
@@ -81,7 +82,7 @@ class OutputOptions:
         """Redirect standard output to the file, if any; yields these options with its format."""
         file, chosen = self.output_file, self.format
         if file is not None and chosen is Format.TABLE:
-            chosen = _format_of(file)
+            chosen = form_of_file(file, _ENDINGS, Format.TABLE)
         check_format(chosen, is_to_file=file is not None)
         with standard_output_to(file):
             yield replace(self, format=chosen)
@@ -90,21 +91,6 @@ class OutputOptions:
                 f"note: {file} is a table for people, with rounded numbers; for another format use "
                 f"--format or a name that ends in {', '.join(_ENDINGS)}"
             )
-
-
-def _format_of(file: Path) -> Format:
-    """The format that the ending of a file's name states; a name without one has a table.
-
-    Raises:
-        BadParameter: No format has that ending.
-    """
-    ending = file.suffix.lower()
-    if ending in ("", ".txt"):
-        return Format.TABLE
-    if ending not in _ENDINGS:
-        problem = f"{file}: wanted a name that ends in {', '.join(_ENDINGS)} or .txt"
-        raise typer.BadParameter(problem, param_hint="'--output'")
-    return _ENDINGS[ending]
 
 
 def check_format(value: Format, *, is_to_file: bool) -> None:

@@ -8,16 +8,33 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from glob import escape
 from io import TextIOWrapper
 from pathlib import Path
+from typing import TypeVar
 
 import typer
 
 from tracehouse.cli.errors import IncompleteError, OutputError
 from tracehouse.ingest.durable import delete_leftover, try_lock
+
+_Form = TypeVar("_Form")
+
+
+def form_of_file(file: Path | None, forms: Mapping[str, _Form], usual: _Form) -> _Form:
+    """The form that the ending of a file's name states; without a file or an ending the usual one.
+
+    Raises:
+        BadParameter: No form has that ending.
+    """
+    ending = file.suffix.lower() if file else ""
+    if ending and ending not in forms:
+        *some, last = forms
+        problem = f"{file}: wanted a name that ends in {', '.join(some)} or {last}"
+        raise typer.BadParameter(problem, param_hint="'--output'")
+    return forms.get(ending, usual)
 
 
 @contextmanager

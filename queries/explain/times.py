@@ -15,7 +15,7 @@ from tracehouse.queries.explain.content import FrameKind, TimeFrame
 from tracehouse.queries.explain.operators import SIDES, Operator, OperatorKey, RunOperators, Sides
 from tracehouse.queries.explain.origins import RunOrigins
 from tracehouse.queries.report.breakdown import Breakdown, ChangePart
-from tracehouse.queries.report.tables import part_name
+from tracehouse.queries.report.tables import part_names
 
 Origins = Mapping[str, RunOrigins]  # by side
 
@@ -38,7 +38,7 @@ def method_frame(
     Origins are what operators are in the programs, and members those that an alert names.
     """
     root, classes = _Node(), _Classes()
-    for part in breakdown.parts:
+    for part, name in zip(breakdown.parts, part_names(breakdown.parts), strict=True):
         node, key = root, _key(part)
         if key is not None:
             classes.add(key, origins)
@@ -46,7 +46,7 @@ def method_frame(
                 node = node.parts.setdefault(step, _Node())
         node.leaves.append(
             TimeFrame(
-                name=part_name(part),
+                name=name,
                 kind="rest" if key is None else "operator",
                 base=part.base_ns,
                 head=part.head_ns,

@@ -56,7 +56,7 @@ def judge_measures(store: Queryable, night: HeadNight) -> ExactNight:
         return night.settings.mute_reason(**names, event=event, on=night.day)
 
     families = [each.family for each in history.series]
-    return ExactNight(history, *leave_out_muted(history.groups, reason_of, families))
+    return ExactNight(history, *leave_out_muted(history.groups, reason_of, families)[:3])
 
 
 def without_exact(night: HeadNight, exact: ExactHistory) -> HeadNight:

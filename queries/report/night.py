@@ -18,6 +18,7 @@ from tracehouse.queries.report.environment import Family
 from tracehouse.queries.report.findings import Findings, find_in_part, join_findings
 from tracehouse.queries.report.part_night import PartNight
 from tracehouse.queries.report.settings import Settings
+from tracehouse.queries.report.tally import OPERATORS
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.errors import ParameterError, suggest
 from tracehouse.warehouse.queryable import Queryable, Streamable
@@ -86,6 +87,7 @@ class HeadNight:
         groups: The changes in groups, without muted ones unless all of a group are.
         muted: Number of muted changes, by reason.
         mute_reasons: Why a group is muted as a whole, by its id.
+        muted_operators: Number of the head's operators in muted changes of groups that have others.
         modules: Module that a changed operator of the head runs, by device, model, backend, run,
             event name, delegate id and ordinal; of those with an ETRecord.
         decisions: The last decision about each group, by id, before a later build arrived.
@@ -103,6 +105,7 @@ class HeadNight:
     groups: list[ChangeGroup]
     muted: dict[str, int]
     mute_reasons: dict[str, str]
+    muted_operators: int
     modules: dict[tuple[object, ...], str]
     decisions: dict[str, GroupDecision]
     until: datetime | None
@@ -155,6 +158,10 @@ def judge_head(
         groups=unmuted.groups,
         muted=unmuted.counts,
         mute_reasons=unmuted.reasons,
+        muted_operators=sum(
+            Family.of(keys) in dumps and keys["kind"] in OPERATORS
+            for keys in map(fleet.name, set(unmuted.left_out))
+        ),
         modules=modules,
         decisions=decisions,
         until=until,
@@ -296,18 +303,20 @@ class Unmuted(NamedTuple):
         groups: The groups; those of which all changes are muted are whole.
         counts: Number of muted changes, by reason.
         reasons: Why a group is muted as a whole, by its id.
+        left_out: The series of muted changes of groups that have others.
     """
 
     groups: list[ChangeGroup]
     counts: dict[str, int]
     reasons: dict[str, str]
+    left_out: list[int]
 
 
 def leave_out_muted(
     groups: Sequence[ChangeGroup], reason_of: Callable[[int], str | None], family: Sequence[object]
 ) -> Unmuted:
     """The groups without muted changes and what only these explain."""
-    kept, muted, whole = [], Counter[str](), {}
+    kept, muted, whole, left_out = [], Counter[str](), {}, list[int]()
     for group in groups:
         reasons = [reason_of(change.series) for change in group.changes]
         muted.update(filter(None, reasons))
@@ -316,6 +325,7 @@ def leave_out_muted(
             whole[group.id] = reasons[0] or ""
             kept.append(group)
             continue
+        left_out += {c.series for c in group.changes} - {c.series for c in changes}
         where = {family[change.series] for change in changes}
         explains = [
             change
@@ -323,4 +333,4 @@ def leave_out_muted(
             if family[change.series] in where and reason_of(change.series) is None
         ]
         kept.append(group._replace(changes=tuple(changes), explains=tuple(explains)))
-    return Unmuted(kept, dict(muted), whole)
+    return Unmuted(kept, dict(muted), whole, left_out)

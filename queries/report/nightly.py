@@ -78,7 +78,7 @@ def nightly_report(
         repo_url=settings.report.repo_url,
         verdict=verdict,
         summary="",
-        tally=tally_night(found.verdict_counts, groups, night.head),
+        tally=tally_night(found.verdict_counts, groups, night.head, muted=night.muted_operators),
         notes=[
             *list_broken(budgets),
             *unfit,

@@ -11,8 +11,9 @@ from tracehouse.queries.report.figures import (
     build_text,
     cost_text,
     count_text,
+    distinct_names,
     is_measure,
-    member_operator,
+    member_name,
     name_text,
     place_text,
     share_text,
@@ -155,7 +156,8 @@ def place_title(group: Group) -> str:
 
 def operators_text(group: Group) -> str:
     """The operators of an alert, the dearest first, and the backend."""
-    names = list(dict.fromkeys(map(member_operator, group.members)))
+    apart = distinct_names([member_name(member) for member in group.members])
+    names = list(dict.fromkeys(map(str, apart)))
     shown = ", ".join(names[:_MOST_EDITS])
     more = f" and {len(names) - _MOST_EDITS:,} more" if len(names) > _MOST_EDITS else ""
     backend = group.members[0].backend

@@ -18,6 +18,7 @@ from tracehouse.queries.report.figures import (
 )
 from tracehouse.queries.report.outline import list_known, sort_groups
 from tracehouse.queries.report.sensitivity_summary import SensitivitySummary
+from tracehouse.queries.report.tally import count_operators
 from tracehouse.queries.report.verdicts import State, Verdict
 from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 
@@ -88,13 +89,14 @@ def nightly_sentence(report: Report) -> str:
     }
     said = [
         texts.get(report.verdict, ""),
-        f"{_slower_text(parts.failures)} ({_places(parts.failures)})." if parts.failures else "",
+        _failures_text(parts.failures, report.head),
         _budget_text(broken),
-        _environment_text(parts.environment),
+        _environment_text(parts.environment, report.head),
         _absent_text(absent),
         _new_text(parts.suspects),
         f"{count_text(len(parts.small), 'small change')} to look at." if parts.small else "",
         known,
+        _muted_text(report, parts),
         blind
         if seen.blind and report.verdict not in (Verdict.BLIND, Verdict.NOT_ENOUGH_DATA)
         else "",
@@ -208,13 +210,21 @@ def _moved_text(shifts: Sequence[tuple[str, str, str | None, float]]) -> str:
     )
 
 
-def _slower_text(groups: Sequence[Group]) -> str:
-    """The subject and what happened: '3 operators are slower and 1 measure is worse'."""
+def _failures_text(groups: Sequence[Group], head: str) -> str:
+    return f"{_slower_text(groups, head)} ({_places(groups)})." if groups else ""
+
+
+def _slower_text(groups: Sequence[Group], head: str) -> str:
+    """The subject and what happened: '3 operators are slower and 1 measure is worse'.
+
+    Operators are those that the tally counts, on devices that recorded the head; without any, all.
+    """
     members = [member for group in groups for member in group.members]
     measures = sum(map(is_measure, members))
     wholes = sum(member.kind in _CONTAINERS for member in members)
+    operators = len(members) - measures - wholes
     counts = (
-        (len(members) - measures - wholes, "operator", "slower"),
+        (count_operators(members, head) or operators, "operator", "slower"),
         (wholes, "run", "slower"),
         (measures, "measure", "worse"),
     )
@@ -247,12 +257,12 @@ def _budget_text(broken: Sequence[Budget]) -> str:
     return f"{_are(len(broken), 'budget')} broken ({_with_others(named, broken)})."
 
 
-def _environment_text(groups: Sequence[Group]) -> str:
+def _environment_text(groups: Sequence[Group], head: str) -> str:
     if not groups:
         return ""
     names = sorted({change.attribute for group in groups for change in group.environment})
     return (
-        f"{_slower_text(groups)} where the environment changed too ({', '.join(names)}; "
+        f"{_slower_text(groups, head)} where the environment changed too ({', '.join(names)}; "
         f"{_places(groups)})."
     )
 
@@ -276,12 +286,19 @@ def _known_text(parts: Outline, *, is_alone: bool) -> str:
     texts: list[str] = []
     for state in State:
         if count := counts[state]:
-            subject = f"{count:,}" if texts or not is_alone else count_text(count, "regression")
+            subject = f"{count:,}" if texts else count_text(count, "regression")
             texts.append(f"{subject} {'is' if count == 1 else 'are'} {state.label}")
     if not texts:
         return ""
     joined = " and ".join(texts)
     return f"{joined}, nothing new." if is_alone else f"{joined} already."
+
+
+def _muted_text(report: Report, parts: Outline) -> str:
+    """How many operators are muted in alerts that have others, which else nothing would say."""
+    sizes = [part.size for part in report.tally if part.word == State.MUTED.label]
+    is_said = any(group.state == State.MUTED for group in parts.settled)
+    return f"{_are(sizes[0], 'operator')} muted." if sizes and not is_said else ""
 
 
 def _needed_text(too_few: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from tracehouse.queries.report.figures import (
     cost_text,
     count_text,
     delta_text,
+    distinct_names,
     duration_text,
     duration_unit,
     exact_text,
@@ -20,6 +21,7 @@ from tracehouse.queries.report.figures import (
     number_text,
     operator_text,
     place_text,
+    short_name,
     signed_text,
 )
 
@@ -156,18 +158,16 @@ def list_sums(breakdowns: Sequence[Breakdown]) -> list[Listing]:
 
 def _make_sum(one: Breakdown, *, is_folded: bool) -> Listing:
     """The costliest parts, the other operators, what is outside of operators, and the total."""
-    operators = [part for part in one.parts if part.event_name is not None]
-    others = [part for part in one.parts if part.event_name is None]
-    more = operators[_MOST_PARTS:]
-    rows = [
-        (_part_text(part), part.base_ns, part.head_ns, part.cost_ns)
-        for part in operators[:_MOST_PARTS]
-    ]
+    named = list(zip(map(_part_text, one.parts, part_names(one.parts)), one.parts, strict=True))
+    operators = [part for part in named if part[1].event_name is not None]
+    others = [part for part in named if part[1].event_name is None]
+    more = [part for _, part in operators[_MOST_PARTS:]]
+    rows = [_part_row(*part) for part in operators[:_MOST_PARTS]]
     if more:
         base, head = (sum(getattr(p, s) or 0.0 for p in more) for s in ("base_ns", "head_ns"))
         cost = sum(part.cost_ns for part in more)
         rows.append((count_text(len(more), "more operator"), base, head, cost))
-    rows += [(_part_text(part), part.base_ns, part.head_ns, part.cost_ns) for part in others]
+    rows += [_part_row(*part) for part in others]
     rows.append((name_text(one.run), one.base_ns, one.head_ns, one.cost_ns))
     size, unit = duration_unit(abs(one.cost_ns))
     costs = _added_up([cost / size for *_, cost in rows])
@@ -185,6 +185,15 @@ def _make_sum(one: Breakdown, *, is_folded: bool) -> Listing:
     )
 
 
+def _part_row(text: str, part: ChangePart) -> tuple[str, float | None, float | None, float]:
+    return text, part.base_ns, part.head_ns, part.cost_ns
+
+
+def _part_text(part: ChangePart, name: str) -> str:
+    is_edit = part.kind in ("new operator", "removed operator")
+    return f"{part.kind}: {name}" if is_edit else name
+
+
 def _added_up(costs: Sequence[float]) -> list[float]:
     """Costs to a hundredth, whose parts add up to the last; the largest part takes the rounding."""
     *parts, total = (round(cost, _PLACES) for cost in costs)
@@ -193,16 +202,21 @@ def _added_up(costs: Sequence[float]) -> list[float]:
     return [*parts, total]
 
 
-def _part_text(part: ChangePart) -> str:
-    is_edit = part.kind in ("new operator", "removed operator")
-    return f"{part.kind}: {part_name(part)}" if is_edit else part_name(part)
+def part_names(parts: Sequence[ChangePart]) -> list[str]:
+    """The names of a method's parts for people, which tell them apart."""
+    own = [
+        short_name(part.event_name, part.delegate_id, part.ordinal or 0)
+        for part in parts
+        if part.event_name is not None
+    ]
+    names = iter(distinct_names(own))
+    return [
+        part.kind if part.event_name is None else _part_name(part, str(next(names)))
+        for part in parts
+    ]
 
 
-def part_name(part: ChangePart) -> str:
-    """The name of a part for people."""
-    if part.event_name is None:
-        return part.kind
-    name = operator_text(part.event_name, part.delegate_id, part.ordinal or 0)
+def _part_name(part: ChangePart, name: str) -> str:
     if part.kind != "like operators":
         return name
     counts = f"{part.base_count} → {part.head_count}"

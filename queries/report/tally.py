@@ -10,6 +10,7 @@ from tracehouse.queries.report.change import Kind, kind_of, kind_of_verdict
 from tracehouse.queries.report.content import Group, Member, TallyRow
 from tracehouse.queries.report.figures import count_text
 from tracehouse.queries.report.parts import Row
+from tracehouse.queries.report.verdicts import State
 from tracehouse.warehouse.alignment.programs import DELEGATED, KERNEL
 from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 
@@ -18,7 +19,8 @@ TALLIED = ("level", *_METHOD, "base_count", "head_count", "verdict")  # columns 
 _GAP, _LEAST = 0.2, 0.4  # percent of a bar
 _Word = tuple[Kind, str]
 _SERIES = ("device", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
-_OPERATORS = (KERNEL, DELEGATED)  # kinds
+OPERATORS = (KERNEL, DELEGATED)  # kinds
+MUTED = (Kind.ACKNOWLEDGED, State.MUTED.label)
 _FEW = (Kind.UNSURE, "too few dumps")
 _UNJUDGED = {  # what is said of operators by a verdict of the night
     "below_resolution": (Kind.UNSURE, SeriesVerdict.BELOW_RESOLUTION.words),
@@ -98,14 +100,17 @@ class OperatorTally(NamedTuple):
         )
 
 
-def tally_night(counts: Mapping[str, int], groups: Iterable[Group], head: str) -> list[TallyRow]:
+def tally_night(
+    counts: Mapping[str, int], groups: Iterable[Group], head: str, *, muted: int = 0
+) -> list[TallyRow]:
     """The operators of a head by what is said of them; `counts` are those by verdict of its night.
 
     An operator in an alert counts there, in the first kind that applies; alerts that are fixed do
-    not count. All that is left is unchanged.
+    not count. `muted` ones are in no alert. All that is left is unchanged.
     """
     words = _words_of_members(groups, head)
     sizes = Counter(words.values())
+    sizes[MUTED] += muted
     for verdict, (kind, word) in _UNJUDGED.items():
         if counts.get(verdict):
             sizes[kind, word] += counts[verdict]
@@ -129,7 +134,7 @@ def _words_of_members(groups: Iterable[Group], head: str) -> dict[tuple[object, 
     for group in groups:
         kind, word = kind_of(group)
         for member in group.members if kind != Kind.FIXED else ():
-            key = tuple(getattr(member, name) for name in _SERIES)
+            key = _key(member)
             if _is_operator(member, head) and (
                 key not in found or order.index(kind) < order.index(found[key][0])
             ):
@@ -137,10 +142,19 @@ def _words_of_members(groups: Iterable[Group], head: str) -> dict[tuple[object, 
     return found
 
 
+def count_operators(members: Iterable[Member], head: str) -> int:
+    """How many operators of a head these members are, counted as `tally_night` does."""
+    return len({_key(member) for member in members if _is_operator(member, head)})
+
+
+def _key(member: Member) -> tuple[object, ...]:
+    return tuple(getattr(member, name) for name in _SERIES)
+
+
 def _is_operator(member: Member, head: str) -> bool:
     """Whether a member is an operator on a device that recorded the head."""
     is_there = any(point.build == head and point.dump_count for point in member.history)
-    return member.kind in _OPERATORS and member.device is not None and is_there
+    return member.kind in OPERATORS and member.device is not None and is_there
 
 
 def tally_operators(rows: Iterable[Row]) -> OperatorTally:

@@ -30,8 +30,9 @@
 --   fixed_in      STRING  First build back at the old level; null while it is open.
 --   unit          STRING  Unit of the next two: ns, or ticks of a clock of unknown rate;
 --                         of a counter its own. A rate is inverted: s for tokens_per_second.
---   before        DOUBLE  Median of the builds before; lower is better. Null for a pool.
---   after         DOUBLE  before times 1 + delta.
+--   before        DOUBLE(unit)  Median of the builds before; lower is better. Null for
+--                         a pool.
+--   after         DOUBLE(unit)  before times 1 + delta.
 --   delta
 --   error         DOUBLE(share)  Usual deviation of builds from their bases when it was
 --                         seen first, as a share; null if unknown.

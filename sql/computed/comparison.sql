@@ -9,7 +9,7 @@
 -- False alarms are controlled separately for types, modules and pools.
 --
 -- params:
---   run
+--   run, event
 --   q           SHARE(0..1) = 0.01  Share of false alarms accepted among alarms.
 --   min_change  SHARE(0..) = 0.03   Smallest change that counts, as a share.
 --

@@ -39,7 +39,7 @@
 -- rarer, down to what a Mann-Whitney test of as many dumps can say.
 --
 -- params:
---   run
+--   run, event
 --   q           SHARE(0..1) = 0.01  Share of false alarms accepted among alarms.
 --   min_change  SHARE(0..) = 0.03   Smallest change that counts, as a share.
 --

@@ -21,17 +21,17 @@
 --                            with scope dump.
 --   dump_count       BIGINT  Dumps that state values, at least 1.
 --   value_count      BIGINT  Values, at least 1.
---   total            DOUBLE  Sum of all values.
---   min              DOUBLE  Lowest value; lower is better for most counters, here and
---                            in all that follow.
---   p10              DOUBLE  10th percentile of the values.
---   p50              DOUBLE  Median of the values.
---   p90              DOUBLE  90th percentile of the values.
---   p99              DOUBLE  99th percentile of the values.
---   max              DOUBLE  Highest value.
+--   total            DOUBLE(unit)  Sum of all values.
+--   min              DOUBLE(unit)  Lowest value; lower is better for most counters,
+--                            here and in all that follow.
+--   p10              DOUBLE(unit)  10th percentile of the values.
+--   p50              DOUBLE(unit)  Median of the values.
+--   p90              DOUBLE(unit)  90th percentile of the values.
+--   p99              DOUBLE(unit)  99th percentile of the values.
+--   max              DOUBLE(unit)  Highest value.
 --   inference_count  BIGINT  Inferences that values are of.
---   per_inference    DOUBLE  Sum of the values that are of inferences, over their
---                            number; null without any.
+--   per_inference    DOUBLE(unit)  Sum of the values that are of inferences, over
+--                            their number; null without any.
 WITH stated AS (
     SELECT
         g.device, g.pool, g.build, g.model, g.backend, g.group_value, s.*

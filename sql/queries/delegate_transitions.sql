@@ -7,6 +7,9 @@
 -- crossing is the time of the call less that of the delegate's own operators, if it
 -- logs them: passing arguments, converting layouts, waiting for the device.
 --
+-- params:
+--   event
+--
 -- filters: grouped_dumps
 --
 -- portions: device
@@ -91,20 +94,25 @@ crossed AS (
         ) AS run_crossings
     FROM steps
     WHERE kind = 'delegate_call'
+),
+of_programs AS (
+    SELECT
+        *, sum(run_crossings) OVER (
+            PARTITION BY place_id, run_signature_id
+            ORDER BY run_crossings
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+        ) AS program_crossings
+    FROM crossed
 )
 SELECT
     device, pool, build, model, backend, group_value AS group,
     run_signature_id, chain_index, instruction_id, event_name, step_before, step_after,
-    calls / run_count AS run_calls, run_crossings,
-    sum(run_crossings) OVER (
-        PARTITION BY place_id, run_signature_id
-        ORDER BY run_crossings
-        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-    ) AS program_crossings,
+    calls / run_count AS run_calls, run_crossings, program_crossings,
     total_ns / calls AS call_ns,
     (total_ns - crossing_total_ns) / calls AS operator_ns,
     crossing_total_ns / calls AS crossing_ns,
     part_of(crossing_total_ns, execute_ns) AS crossing_share
-FROM crossed
+FROM of_programs
+WHERE is_chosen(:event, event_name)
 ORDER BY
     place_id, run_signature_id, chain_index, instruction_id NULLS LAST, event_name

@@ -12,7 +12,7 @@
 --   device, model, backend, run, event_name, delegate_id, ordinal, kind, build
 --   dump_id  BIGINT  Number of the dump.
 --   unit
---   value    DOUBLE  Its value in that unit; lower is better.
+--   value    DOUBLE(unit)  Its value in that unit; lower is better.
 --   floor
 SELECT
     device, model, backend, run, event_name, delegate_id, ordinal, kind,

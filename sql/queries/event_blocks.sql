@@ -8,6 +8,7 @@
 --
 -- params:
 --   dump  BIGINT OF dumps.dump_id  Number of the dump, its dump_id.
+--   event
 --
 -- next: run_timeline
 --
@@ -89,4 +90,5 @@ JOIN named_event_signatures AS n ON n.event_signature_id = s.event_signature_id
 LEFT JOIN samples AS t
     ON t.block_id = b.block_id
     AND t.event_signature_id = s.event_signature_id
+WHERE is_chosen(:event, n.event_name)
 ORDER BY block_index, event_index

@@ -15,6 +15,7 @@
 -- delegate logs no operators, or times any in cycles of unknown rate, its tax is null.
 --
 -- params:
+--   event
 --   scope    STRING(total|run|operator|delegate|all) = 'total'  What is taxed; all
 --                              gives every row.
 --
@@ -127,6 +128,7 @@ SELECT
     tax_ns / run_count AS tax_ns,
     tax_ns / nullif(execute_ns, 0e0) AS tax_share, untimed_count
 FROM sums
+WHERE is_chosen(:event, event_name)
 ORDER BY
     scope, place_id, dump_id NULLS LAST, run_index NULLS LAST,
     instruction_id NULLS LAST, event_name

@@ -8,6 +8,9 @@
 -- delegate several times in a run, allocations of the delegate can be assigned to the
 -- first call only.
 --
+-- params:
+--   event
+--
 -- filters: grouped_dumps
 --
 -- parts: logged_runs, allocating_events
@@ -61,6 +64,7 @@ SELECT
 FROM sums AS s
 JOIN logged_runs AS r
     ON r.place_id = s.place_id AND r.run_name IS NOT DISTINCT FROM s.run_name
+WHERE is_chosen(:event, s.event_name)
 ORDER BY
     s.place_id, s.run_name NULLS LAST, s.allocator NULLS LAST,
     s.instruction_id NULLS LAST, s.event_name NULLS LAST

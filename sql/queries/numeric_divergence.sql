@@ -7,6 +7,9 @@
 -- bit. `tracehouse numeric-gap BASE_DUMP_ID HEAD_DUMP_ID --first` shows by how much it
 -- differs, and whether within a tolerance.
 --
+-- params:
+--   event
+--
 -- filters: compared_dumps
 --
 -- parts: logged_dumps, logged_values, value_pairs
@@ -65,5 +68,5 @@ FROM logged_dumps AS b
 JOIN logged_dumps AS h ON h.is_head = 1 AND same_family(h, b)
 JOIN counted AS n ON n.dump_id = b.dump_id
 LEFT JOIN different AS d ON d.dump_id = b.dump_id AND d.position = 1
-WHERE b.is_head = 0
+WHERE b.is_head = 0 AND is_chosen(:event, d.event_name)
 ORDER BY b.device, b.model, b.backend NULLS LAST

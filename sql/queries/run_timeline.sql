@@ -6,6 +6,7 @@
 -- params:
 --   dump  BIGINT OF dumps.dump_id  Number of the dump, its dump_id.
 --   run   INT(0..) = NULL       Position of the run in its dump.
+--   event
 --
 -- next: event_blocks, framework_tax
 --
@@ -67,7 +68,7 @@ FROM named_events AS e
 JOIN chosen AS c ON c.run_index = e.run_index
 JOIN named_dumps AS d ON d.dump_id = e.dump_id
 LEFT JOIN run_signatures AS g ON g.run_signature_id = e.run_signature_id
-WHERE e.dump_id = CAST(:dump AS BIGINT)
+WHERE e.dump_id = CAST(:dump AS BIGINT) AND is_chosen(:event, e.event_name)
 ORDER BY
     e.start_offset_ticks NULLS LAST, e.duration_ticks DESC NULLS LAST,
     e.event_name, e.instruction_id NULLS LAST, e.delegate_id NULLS LAST, e.occurrence,

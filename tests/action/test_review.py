@@ -139,6 +139,13 @@ def test_a_setting_that_is_neither_true_nor_false_is_refused(
         review.main()
 
 
+def test_outside_of_a_job_it_says_what_to_run_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("REVIEW_FAILS", "CI_API_V4_URL", "GITHUB_EVENT_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(SystemExit, match="elsewhere run: tracehouse compare BASE HEAD"):
+        review.main()
+
+
 def test_a_job_without_anything_to_compare_with_says_so() -> None:
     note = review.Base(None, "a" * 40, 0).note
     assert note.startswith(f"> [!NOTE]\n> The fork point `{'a' * 12}` has no dumps, and neither")

@@ -104,3 +104,13 @@ def test_operators_without_ordinals_have_no_number_of_their_own() -> None:
     names = ["native_call_conv.out", "Add (ND) #2"]
     table = pa.table({"event_name": names, "delegate_id": [None, names[1]]})
     assert [str(name) for name in operator_names(table)] == ["conv", "Add #2"]
+
+
+def test_a_value_has_the_unit_that_its_row_states() -> None:
+    table = pa.table({"unit": ["ns", "mJ", None], "total": [9_457_497.0, 80.5, None]})
+    arranged = arrange_columns(table, "counter_totals")
+    assert arranged.to_pydict() == {"total": ["9.457 ms", "80.5 mJ", None]}
+    assert [one.is_number for one in columns_of(arranged, "counter_totals")] == [True]
+    page = answer_table(Address(), find_query("counter_totals").header, table)
+    texts = [cell for row in page.table.rows for cell in row if isinstance(cell, Cell)]
+    assert ("9.457", "ms") in [(cell.text, cell.unit) for cell in texts]

@@ -55,7 +55,7 @@ def test_without_overlap_it_takes_what_the_exact_test_can_tell(operators: int, d
     # Of 2n dumps, n of each build can be ordered in (2n over n) ways, of which two are extreme.
     assert 2 / math.comb(2 * dumps, dumps) <= 0.01 / operators
     row = _plan(*[[STEADY]] * operators)
-    assert (row["method_dumps"], row["half_dumps"], row["most_dumps"]) == (dumps,) * 3
+    assert (row["dumps_for_method"], row["dumps_for_half"], row["dumps_for_most"]) == (dumps,) * 3
     assert row["operator_count"] == operators
 
 
@@ -69,18 +69,18 @@ def test_one_model_by_hand() -> None:
         "run": "Execute",
         "dump_count": 10,
         "operator_count": 3,
-        "method_dumps": 8,
-        "half_dumps": row["half_dumps"],
-        "most_dumps": row["most_dumps"],
-        "seen_share": pytest.approx(1 / 3),
+        "dumps_for_method": 8,
+        "dumps_for_half": row["dumps_for_half"],
+        "dumps_for_most": row["dumps_for_most"],
+        "visible_share": pytest.approx(1 / 3),
     }
-    assert 8 < row["half_dumps"] < row["most_dumps"] <= MOST_DUMPS
+    assert 8 < row["dumps_for_half"] < row["dumps_for_most"] <= MOST_DUMPS
 
 
 @pytest.mark.parametrize("spread", [0.02, 0.03, 0.04])
 def test_planned_dumps_find_the_change_in_nine_of_ten_cases(spread: float) -> None:
     quantiles = [NormalDist().inv_cdf((step + 0.5) / 500) for step in range(500)]
-    planned = _plan([np.exp(spread * np.array(quantiles)) * 1e6])["method_dumps"]
+    planned = _plan([np.exp(spread * np.array(quantiles)) * 1e6])["dumps_for_method"]
     table = exact_null_table().to_pylist()
     most = max(
         row["u"]
@@ -96,14 +96,14 @@ def test_planned_dumps_find_the_change_in_nine_of_ten_cases(spread: float) -> No
 
 def test_larger_changes_and_less_noise_take_fewer_dumps() -> None:
     noisy = [100_000 + 1000 * step for step in range(20)]
-    by_change = [_plan([noisy], change=change)["method_dumps"] for change in (0.04, 0.08, 0.2)]
+    by_change = [_plan([noisy], change=change)["dumps_for_method"] for change in (0.04, 0.08, 0.2)]
     assert by_change == sorted(by_change, reverse=True)
     assert by_change[0] > by_change[2]
 
 
 def test_change_of_level_between_builds_is_no_noise() -> None:
     levels = [[value * factor for value in STEADY] for factor in (1, 3, 10)]
-    assert _plan(levels)["method_dumps"] == 8
+    assert _plan(levels)["dumps_for_method"] == 8
 
 
 def test_operators_too_short_for_their_clock_are_left_out() -> None:
@@ -112,8 +112,8 @@ def test_operators_too_short_for_their_clock_are_left_out() -> None:
 
 def test_few_dumps_tell_nothing_of_noise() -> None:
     row = _plan([STEADY[:7]])
-    assert (row["method_dumps"], row["most_dumps"], row["seen_share"]) == (None, None, 0)
-    assert _plan(*[[[value] for value in STEADY]])["method_dumps"] is None  # one in each build
+    assert (row["dumps_for_method"], row["dumps_for_most"], row["visible_share"]) == (None, None, 0)
+    assert _plan(*[[[value] for value in STEADY]])["dumps_for_method"] is None  # one in each build
 
 
 def test_devices_have_plans_of_their_own() -> None:
@@ -132,7 +132,7 @@ def test_count_of_lost_pairs_is_the_mann_whitney_u() -> None:
     halves = [100_000 + step for step in range(50)] + [110_000 + step for step in range(50)]
     lost = [b > h for b, h in product(halves, [1.05 * value for value in halves])]
     assert sum(lost) / len(lost) == 0.25
-    assert _plan([halves])["method_dumps"] > 30
+    assert _plan([halves])["dumps_for_method"] > 30
 
 
 def _advice(change: float, **figures: float | None) -> tuple[object, ...]:
@@ -142,8 +142,8 @@ def _advice(change: float, **figures: float | None) -> tuple[object, ...]:
     known = dict.fromkeys(("detectable", "with_dumps", "with_pairs", "with_sessions", "with_pool"))
     components = pa.Table.from_pylist([row | known | figures])
     (found,) = advise(plan, components, change=change).to_pylist()
-    assert found["method_dumps"] == 8
-    return found["detectable"], found["helps"], found["with_help"]
+    assert found["dumps_for_method"] == 8
+    return found["smallest_change_share"], found["remedy"], found["change_with_remedy_share"]
 
 
 FIGURES = {"detectable": 0.08, "with_dumps": 0.07, "with_pairs": 0.02, "with_sessions": 0.055}
@@ -170,4 +170,4 @@ def test_without_knowledge_there_is_no_advice() -> None:
     plan = plan_dumps(_values([STEADY]), change=0.05)
     others = pa.Table.from_pylist([{"model": "x", "backend": None, "run": "", "kind": "method"}])
     (row,) = advise(plan, others, change=0.05).to_pylist()
-    assert (row["detectable"], row["helps"]) == (None, None)
+    assert (row["smallest_change_share"], row["remedy"]) == (None, None)

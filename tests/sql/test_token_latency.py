@@ -1,7 +1,8 @@
 import pytest
 
 from tests.support.store_rows import Event, StoreRows, run_by_device, run_query, shown
-from tracehouse import Warehouse
+from tests.support.tiny_dumps import tiny_dump
+from tracehouse import Dump, Manifest, Warehouse
 
 PROMPT, TOKEN = 0, 9  # instructions: what tells their runs apart
 FAR = 2**64 - 1000
@@ -113,9 +114,15 @@ def test_models_of_one_kind_of_run_write_no_tokens_unless_a_tag_says_so(rows):
 
 def test_a_note_says_which_models_are_left_out(tmp_path):
     with Warehouse.open(tmp_path / "store", create=True) as store:
-        note = store.query("token_latency").schema.metadata[b"note"]
-        assert note.startswith(b"models with one kind of run are left out")
-        assert not store.query("percentiles").schema.metadata
+        assert not store.query("token_latency").note
+        for number in (1, 2):
+            stated = Manifest.model_validate(
+                {"device": {"name": "a"}, "build": {"id": "b"}, "model": {"name": f"m{number}"}}
+            )
+            store.ingest([Dump.of_bytes(f"{number}.etdp", tiny_dump(number), stated)])
+        note = store.query("token_latency").note
+        assert note.startswith("2 of 2 models of a backend are left out: they have one kind of run")
+        assert not store.query("percentiles").note
 
 
 def test_tokens_can_be_told_apart_by_position(farm):

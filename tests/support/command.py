@@ -70,7 +70,7 @@ def run_on_terminal(*args: str | Path, width: int = 120) -> Outcome:
 def run_all_on_terminal(lines: Sequence[Sequence[str | Path]]) -> str:
     """The output of command lines run one after the other on a terminal without styles."""
     texts = json.dumps([[str(arg) for arg in line] for line in lines])
-    code, shown = _run_on_terminal([*_COMMANDS, texts], ENVIRONMENT | {"TERM": "dumb"}, 120)
+    code, shown = _run_on_terminal([*_COMMANDS, texts], ENVIRONMENT | {"TERM": "dumb"}, 100)
     assert code == 0
     return shown.decode().replace("\r\n", "\n")
 

@@ -71,7 +71,7 @@ def test_a_notebook_shows_few_of_many_rows_and_every_kind_of_value() -> None:
     rows = [{**row, "n": number, "tags": [{"key": "a"}]} for number in range(60)]
     shown = answer(rows, "change_points")._repr_html_()
     assert "<p>10 more rows</p>" in shown
-    assert "at 2026-11-30 00:00:00Z, is new yes, delta +50.0 %, dump id 1234" in shown
+    assert "is new yes, delta +50.0 %, dump id 1234, at 2026-11-30 00:00:00Z" in shown
     assert "<p>no rows</p>" in Answer(pa.table({"n": pa.array([], pa.int64())}))._repr_html_()
 
 

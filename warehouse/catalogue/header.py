@@ -50,7 +50,9 @@ from tracehouse.warehouse.errors import HeaderError
 
 TYPES = ("STRING", "INT", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP", "STRUCT")
 PARAMETER_TYPES = (*TYPES, "SHARE", "STRING[]", "TAG[]", "TAG_KEY", "PLACE[]")
-UNITS = ("ns", "bytes", "share", "change")  # a change is relative, and has a sign
+# A change is relative, and has a sign; `unit` is what the column of that name says in each row.
+UNITS = ("ns", "bytes", "share", "change", "unit")
+_ENDINGS = ("ns", "bytes", "share")
 
 _TITLE = re.compile(r"(\w+): +(\S.*)")
 _FILTERS = re.compile(r"filters: (?P<name>\w+)(?: without (?P<without>[\w, ]+))?")
@@ -174,13 +176,13 @@ class _Entry(NamedTuple):
 
 
 def unit_of_name(name: str) -> str:
-    """The unit that a column's name ends in, one of UNITS; or empty.
+    """The unit that a column's name ends in; or empty.
 
     >>> unit_of_name("self_ns"), unit_of_name("tax_share"), unit_of_name("delta")
     ('ns', 'share', '')
     """
     ending = name.rpartition("_")[2]
-    return ending if ending in UNITS and ending != "change" else ""
+    return ending if ending in _ENDINGS else ""
 
 
 def parse_header(text: str, path: str) -> Header:

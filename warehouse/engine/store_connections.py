@@ -13,7 +13,9 @@ import duckdb
 
 from tracehouse.ingest.producers import OTHER
 from tracehouse.ingest.signatures import event_kind
+from tracehouse.warehouse.catalogue.dialect import duckdb_text
 from tracehouse.warehouse.catalogue.queries import Query
+from tracehouse.warehouse.catalogue.sql_files import read_sql_file, read_statement
 from tracehouse.warehouse.catalogue.views import named_views, reads_table
 from tracehouse.warehouse.engine.aligned_operators import (
     RUNS,
@@ -54,8 +56,8 @@ _DROPPED = (
     "figures from raw events do not include them"
 )
 _ONE_KIND = (
-    "models with one kind of run are left out, unless the tag decode_method says that they write "
-    "tokens"
+    "{:,} of {:,} models of a backend are left out: they have one kind of run, and no tag "
+    "decode_method says that they write tokens"
 )
 _UNCLASSIFIED = """
 SELECT DISTINCT name FROM event_signatures
@@ -65,6 +67,13 @@ _OLD_KINDS = (
     "an earlier version took kernels of custom operators for framework tax when it stored some of "
     "these dumps: 'tracehouse store rebuild' corrects it"
 )
+
+
+def _without_tokens() -> str:
+    """The statement that counts models that write no tokens."""
+    part = read_sql_file("parts", "token_dumps")
+    rest = read_statement("models_without_tokens")
+    return duckdb_text(f"WITH token_dumps AS ({part}) {rest}")
 
 
 class StoreConnections:
@@ -230,7 +239,8 @@ class StoreConnections:
         if reads_table(text, "event_signatures") and self._has_old_kinds(connection):
             notes.append(_OLD_KINDS)
         if reads_table(text, "token_dumps"):
-            notes.append(_ONE_KIND)
+            counts = connection.execute(_without_tokens()).fetchall()
+            notes += [_ONE_KIND.format(*counts[0])] if counts[0][0] else []
         return "; ".join(notes)
 
     def _has_old_kinds(self, connection: duckdb.DuckDBPyConnection) -> bool:

@@ -12,6 +12,8 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tracehouse.warehouse.catalogue.header import Names
+from tracehouse.warehouse.catalogue.name_filters import resolve_names
 from tracehouse.warehouse.catalogue.parameters import bind_parameters
 from tracehouse.warehouse.catalogue.queries import Query, find_query
 from tracehouse.warehouse.queryable import Streamable
@@ -22,6 +24,7 @@ from tracehouse.warehouse.regressions.pair_groups import read_modules
 from tracehouse.warehouse.regressions.pair_verdicts import Limits
 
 COMPARISON, DELTAS = "comparison", "regression_deltas"
+_WITHOUT_EVENT = ("operator_type", "module")  # whose names are no events
 _OPERATORS = ("method", "delegate", "operator")  # levels of rows of `regression_deltas`
 
 JudgePart = Callable[[pa.Table], pa.Table]
@@ -54,12 +57,37 @@ def answer_pair(
         ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or names
             something that the store does not have.
     """
+    events = _chosen_events(store, query, params)
     rows = judge_builds(store, query, params, judge_parts)
+    if events is not None:
+        has_event = pc.invert(pc.is_in(rows["level"], pa.array(_WITHOUT_EVENT)))
+        is_chosen = pc.is_in(rows["event_name"], pa.array(events, pa.string()))
+        rows = rows.filter(pc.and_(has_event, is_chosen))
     if query.header.name == DELTAS:
         rows = rows.filter(pc.is_in(rows["level"], pa.array(_OPERATORS)))
     names = [column.name for column in query.header.columns]
     order = [(name, "ascending") for name in ORDER if name in names]
     return rows.sort_by(order).select(names)
+
+
+def _chosen_events(
+    store: Streamable, query: Query, params: Mapping[str, object]
+) -> list[str] | None:
+    """The names of the events whose rows are wanted; None for all.
+
+    All operators are judged whatever the choice: how many there are decides what stands out.
+    """
+    bound = bind_parameters(query, params)
+    if bound["event"] is None:
+        return None
+
+    def read_names(names: Names) -> list[object]:
+        text = f"SELECT DISTINCT {names.column} AS name FROM {names.table}"  # noqa: S608
+        return [name for name in store.sql(text)["name"].to_pylist() if name is not None]
+
+    only = dict.fromkeys(bound) | {"event": bound["event"]}
+    events = resolve_names(query, only, read_names)["event"]
+    return events if isinstance(events, list) else None
 
 
 def compare_builds(store: Streamable, **params: object) -> pa.Table:

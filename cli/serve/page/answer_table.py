@@ -13,7 +13,7 @@ import pyarrow.types as types
 from tracehouse.cli.serve.page.cells import Cell, Row, history_link, link
 from tracehouse.cli.serve.page.listing import Column, Table, listing, sort_page
 from tracehouse.cli.serve.page.page_request import Address
-from tracehouse.queries.cells import OPERATOR, columns_of, is_left_out, operator_names
+from tracehouse.queries.cells import OPERATOR, columns_of, is_left_out, operator_names, unit_texts
 from tracehouse.queries.cells import Column as CellColumn
 from tracehouse.queries.plots.figure import value_column
 from tracehouse.queries.plots.terminal import HISTORIES, HOTSPOTS
@@ -68,7 +68,7 @@ def answer_table(
     drawn = [number for number, one in enumerate(columns, 1) if one.sort in (value, "change")]
     at = max(drawn, default=len(columns))
     columns[at:at] = more
-    shown = sort_page(request, _with_names(table), columns, sort="", size=ROWS)
+    shown = sort_page(request, _with_texts(table, header.name), columns, sort="", size=ROWS)
     common = [
         f"{described[name].heading.lower()} {described[name].text(value)}"
         for name, value in _first(table, same).items()
@@ -155,6 +155,8 @@ def _cell(column: CellColumn) -> Callable[[Row], Cell | str]:
         return _LINKS[column.name]
     if column.unit in ("ns", "bytes"):
         return lambda row: _with_unit(column.text(row[column.name]))
+    if column.unit == "unit":
+        return lambda row: _with_unit(row.get(f"{column.name} text"))
     return lambda row: column.text(row[column.name]) or NONE
 
 
@@ -163,8 +165,10 @@ def _with_unit(text: str | None) -> Cell:
     return Cell(number, unit=unit)
 
 
-def _with_names(table: pa.Table) -> pa.Table:
-    """The answer with the short and the full name of each row's operator."""
+def _with_texts(table: pa.Table, query: str) -> pa.Table:
+    """The answer with texts that need other columns: operators' names, values in a row's unit."""
+    for name, texts in unit_texts(table, query).items():
+        table = table.append_column(f"{name} text", pa.array(texts, pa.string()))
     if "event_name" not in table.column_names:
         return table
     names = operator_names(table)

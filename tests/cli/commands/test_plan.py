@@ -14,7 +14,7 @@ def test_each_device_model_and_backend_has_a_plan(run: Run, store: Path) -> None
     assert ("lab-x86-quiet-ab", "txf", "portable") in named
     assert named == sorted(named)
     quiet = rows[named.index(("lab-x86-quiet-ab", "txf", "portable"))]
-    assert (quiet["dump_count"], quiet["method_dumps"], quiet["half_dumps"]) == (12, 8, 8)
+    assert (quiet["dump_count"], quiet["dumps_for_method"], quiet["dumps_for_half"]) == (12, 8, 8)
 
 
 def test_the_best_remedy_is_told(run: Run, store: Path) -> None:
@@ -23,8 +23,8 @@ def test_the_best_remedy_is_told(run: Run, store: Path) -> None:
     advice = {(row["device"], row["backend"]): row for row in rows}
     assert len(advice) == 4
     for row in rows:
-        assert row["helps"] in ("dumps", "pairs", "sessions", "pool")
-        assert row["with_help"] > 0.001
+        assert row["remedy"] in ("dumps", "pairs", "sessions", "pool")
+        assert row["change_with_remedy_share"] > 0.001
 
 
 @pytest.mark.slow
@@ -33,8 +33,8 @@ def test_a_change_too_small_for_the_noise_has_no_number(run: Run, store: Path) -
     (fine, _), (coarse, _) = (
         json.loads(run(*args, "--change", change).text) for change in ("0.1%", "1000%")
     )
-    assert (fine["method_dumps"], fine["seen_share"]) == (None, 0)
-    assert coarse["method_dumps"] == 8
+    assert (fine["dumps_for_method"], fine["visible_share"]) == (None, 0)
+    assert coarse["dumps_for_method"] == 8
 
 
 def test_filters_choose_and_are_checked(run: Run, store: Path) -> None:

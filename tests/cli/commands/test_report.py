@@ -65,12 +65,19 @@ def test_the_form_is_that_of_the_files_suffix(
     args = ("report", "--head", "b9", "--store", nightly_store, "--output", file)
     outcome = run(*args)
     assert (outcome.code, outcome.out) == (0, b"")
-    unknown = ", in markdown, as its suffix is none of .html, .htm, .json, .xml, .md"
     assert outcome.err == (
         "1 slowdown is new and not confirmed yet (net on phone, +100 %).\n"
-        f"report: {file}{'' if file.suffix else unknown}\n"
+        f"report: {file}{'' if file.suffix else ', in markdown'}\n"
     )
     assert file.read_text().lstrip().lower().startswith(begins)
+
+
+def test_a_file_of_another_kind_is_refused(run: Run, nightly_store: Path, tmp_path: Path) -> None:
+    for command in (("report",), ("explain", "a")):
+        outcome = run(*command, "--store", nightly_store, "--output", tmp_path / "boss.xlsx")
+        assert outcome.code == 2
+        assert "boss.xlsx: wanted a name that ends in .html, .htm, .json," in outcome.err
+        assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow

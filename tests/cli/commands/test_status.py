@@ -13,7 +13,7 @@ def test_people_see_a_line_per_fact_that_is_known(run: Run, farm_copy: Path) -> 
     done = run("status", "--store", farm_copy)
     assert (done.code, done.err) == (0, "")
     facts = dict(line.split(maxsplit=1) for line in done.text.splitlines()[1:])
-    assert (facts["is_locked"], facts["dumps"], facts["log_bytes"]) == ("false", "148", "0.0 MB")
+    assert (facts["is_locked"], facts["dumps"], facts["log_bytes"]) == ("no", "148", "0 B")
     assert facts.keys().isdisjoint({"problem", "counted_at", "writer_process_id", "devices"})
 
 

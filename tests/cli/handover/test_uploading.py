@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tracehouse.cli.handover.delivering import DeliveryResult
 from tracehouse.cli.handover.uploading import UploadSummary
+from tracehouse.cli.output.ingest_report import arrival_lines
 from tracehouse.ingest.dump import Refusal
 
 
@@ -19,3 +20,17 @@ def test_files_are_accepted_known_conflicts_and_refused_together() -> None:
         summary.add(one)
     counts = {"files": 5, "accepted": 2, "known": 1, "conflicts": 1, "refused": 1, "passed_over": 0}
     assert summary.row(2.5) == {**counts, "megabytes": 2.0, "seconds": 2.5}
+
+
+def test_what_was_understood_is_that_of_the_dumps_that_the_service_has() -> None:
+    summary = UploadSummary()
+    assert summary.arrivals is None
+    refused = Refusal("c", None, "truncated", 3, "ends")
+    names = {"device": "pixel8", "model": "mv2"}
+    summary.add(DeliveryResult("a", 1, is_new=True, names={**names, "build": "b1"}))
+    summary.add(DeliveryResult("b", 1, is_new=False, names={**names, "build": "b2"}))
+    summary.add(DeliveryResult("c", 1, is_new=False, refusal=refused))
+    assert arrival_lines(summary.arrivals, ("--url", "http://127.0.0.1:1")) == [
+        "understood: 1 device (pixel8), 2 builds (b1, b2), 1 model (mv2)",
+        "next: tracehouse report --url http://127.0.0.1:1",
+    ]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.support.changes import change_row
 from tests.support.reports import group, member
 from tracehouse.queries.comparison import describe_pair
+from tracehouse.queries.report.breakdown import ChangePart
 from tracehouse.queries.report.change import (
     ChangeTable,
     Kind,
@@ -24,6 +25,7 @@ from tracehouse.queries.report.change_html import changes_html
 from tracehouse.queries.report.change_picture import change_picture
 from tracehouse.queries.report.change_text import line_text, plain_lines, terminal_lines
 from tracehouse.queries.report.markdown import changes_markdown
+from tracehouse.queries.report.tables import part_names
 from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 
 TIMES = st.floats(10.0, 1e11)
@@ -175,3 +177,24 @@ def test_all_operators_of_a_comparison_are_in_its_one_count() -> None:
     shown = [*found.operators.changes, *found.operators.folded]
     assert len(shown) == found.tally.total == 2
     assert found.notes == ["not compared: 1 operator of runs that only a has"]
+
+
+def test_operators_that_differ_in_data_types_only_are_told_apart_in_a_table() -> None:
+    ids = [f"Convolution (NHWC, {types}) IGEMM #1" for types in ("F32", "QC8")]
+    rows = [change_row(event_name=one, delegate_id=one) for one in ids]
+    table = ChangeTable.of(map(change_of_row, rows))
+    assert sorted(str(change.operator) for change in table.changes) == ids
+    (alone,) = ChangeTable.of([change_of_row(rows[0])]).changes
+    assert str(alone.operator) == "Convolution IGEMM #1"
+
+
+def test_parts_of_a_method_are_told_apart_too() -> None:
+    ids = [f"Convolution (NHWC, {types}) IGEMM #1" for types in ("F32", "QC8")]
+    parts = [
+        ChangePart(
+            kind="operator", event_name=one, delegate_id=one, ordinal=1,
+            base_ns=1.0, head_ns=2.0, cost_ns=1.0,
+        )
+        for one in ids
+    ]  # fmt: skip
+    assert part_names(parts) == ids

@@ -9,10 +9,11 @@ import pytest
 from tests.support.changes import change_row
 from tests.support.reports import coverage, group, member, report, sensitivity
 from tracehouse.queries.comparison import describe_pair
-from tracehouse.queries.report.content import Missing, RunShift, TallyRow
+from tracehouse.queries.report.content import BuildPoint, Missing, RunShift, TallyRow
 from tracehouse.queries.report.outline import find_verdict, sort_groups
 from tracehouse.queries.report.parts import Budget
 from tracehouse.queries.report.sentences import lead_text, nightly_sentence
+from tracehouse.queries.report.tally import tally_night
 
 JARGON = re.compile(
     r"\b(night|blind|light|suspects?|moved as a whole|another environment|wanted and)\b"
@@ -105,7 +106,7 @@ def test_builds_with_nothing_in_common_say_so_and_nothing_else() -> None:
         (["confirmed"], "1 operator is slower (mobilenet_v2 on pixel8, +6.2 %)."),
         (
             ["confirmed", "muted"],
-            "1 operator is slower (mobilenet_v2 on pixel8, +6.2 %). 1 is muted already.",
+            "1 operator is slower (mobilenet_v2 on pixel8, +6.2 %). 1 regression is muted already.",
         ),
         (
             ["new"],
@@ -164,3 +165,18 @@ def test_builds_of_forty_digits_are_cut_to_nine() -> None:
     assert describe_pair([change_row()], base=base, head=head).lead == (
         "660154b84 against 4d0cef4c0 on lab"
     )
+
+
+def test_operators_on_devices_without_the_build_do_not_count_as_in_the_tally() -> None:
+    here = [BuildPoint(build="b42", dump_count=9, median_ns=1.0)]
+    alert = group(member(history=here), member(history=[], device="pixel9"))
+    assert _said(alert, head="b42").startswith("1 operator is slower ")
+    assert [part.size for part in tally_night({"unchanged": 1}, [alert], "b42")] == [1]
+    absent = group(member(history=[]))  # nothing else says that it is slower
+    assert _said(absent, head="b42").startswith("1 operator is slower ")
+
+
+def test_operators_that_are_muted_in_no_alert_of_their_own_are_said() -> None:
+    muted = TallyRow(kind="acknowledged", word="muted", size=7)
+    assert _said(group(), tally=[muted]).endswith("+6.2 %). 7 operators are muted.")
+    assert "operators are muted" not in _said(group(state="muted"), tally=[muted])

@@ -73,3 +73,11 @@ def test_members_never_make_the_counts_more_than_all() -> None:
     here = [BuildPoint(build="b42", dump_count=9, median_ns=1.0)]
     parts = tally_night({"below_resolution": 1}, [group(member(history=here))], "b42")
     assert [(part.word, part.size) for part in parts] == [("slower", 1)]
+
+
+def test_muted_operators_of_alerts_that_have_others_are_not_unchanged() -> None:
+    here = [BuildPoint(build="b42", dump_count=9, median_ns=1.0)]
+    parts = tally_night({"unchanged": 9}, [group(member(history=here))], "b42", muted=2)
+    assert [(part.word, part.size) for part in parts] == [
+        ("slower", 1), ("muted", 2), ("unchanged", 6),
+    ]  # fmt: skip

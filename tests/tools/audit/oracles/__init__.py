@@ -27,7 +27,9 @@ NOT_COMPUTED: Mapping[str, str] = {
 
 # Queries of which a filter of events leaves rows out, and changes no figure.
 _FILTERED = {
-    *("percentiles", "operator_hotspots", "operator_variance"),
+    *("percentiles", "operator_hotspots", "operator_variance", "framework_tax"),
+    *("delegate_transitions", "memory_by_instruction", "event_blocks", "run_timeline"),
+    *("numeric_divergence", "regression_deltas", "comparison"),
 }
 
 
