@@ -31,7 +31,6 @@ NEWEST = 20  # builds in a coverage
 _RELOAD_SECONDS = 10  # until an empty store is looked at again
 FEW = 20  # devices, of which all are shown
 FIELDS = ("sort", "page")
-_HEALTH = "/explore/device_health"
 _SHOWN = {  # columns of device_health, with their names here
     "device": "device", "problems": "problems", "last_build": "last_build",
     "builds_behind": "builds_behind", "last_ingested_at": "last_upload", "pool": "pool",
@@ -39,7 +38,6 @@ _SHOWN = {  # columns of device_health, with their names here
 }  # fmt: skip
 MOST, CARDS = 12, 3  # alerts of a list, and cards
 _SINCE = "SELECT count(*) AS n FROM dumps WHERE ingested_at > $judged_at"
-_REFUSED = "/explore/ingest_errors"
 _KNOWN = "Also known"
 
 
@@ -105,10 +103,9 @@ def _devices(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> 
     shown = answer_table(
         request, header, devices.select(list(_SHOWN)).rename_columns(_SHOWN), [squares]
     )
-    title, more = "Devices", Cell("All that is known of them", link(_HEALTH, **request.filters))
-    if is_large:
-        title = "Devices with problems"
-        more = replace(more, text=f"All {count_text(count, 'device')}")
+    title = "Devices with problems" if is_large else "Devices"
+    said = f"All {count_text(count, 'device')}" if is_large else "All that is known of them"
+    more = Cell(said, link("/explore/device_health", **request.filters))
     return [replace(shown.table, title=title, more=more)]
 
 
@@ -198,7 +195,7 @@ def _limits(report: Report) -> list[tuple[str, str]]:
     found = [
         (seen.blind, f"Changes could hide on {seen.share(seen.blind)}", evidence),
         (missing, f"{count_text(missing, 'recording')} missing", evidence),
-        (refused, f"{count_text(refused, 'file')} refused", _REFUSED),
+        (refused, f"{count_text(refused, 'file')} refused", "/explore/ingest_errors"),
     ]
     return [(text, href) for count, text, href in found if count]
 
