@@ -121,10 +121,14 @@ def _bars(rows: Sequence[dict[str, Any]], value: str) -> tuple[list[svg.Element]
     return parts, height
 
 
-def history_chart(name: str, table: pa.Table) -> LineChart:
-    """A line per series over the builds; a band between p10 and p90 where the answer has them."""
+def history_chart(name: str, table: pa.Table, order: Sequence[str] = ()) -> LineChart:
+    """A line per series over the builds; a band between p10 and p90 where the answer has them.
+
+    Without their order, builds stand as the answer first names them.
+    """
     value, keys, rows = HISTORIES[name], series_columns(table), table.to_pylist()
-    builds = list(dict.fromkeys(row["build"] for row in rows))
+    known = dict.fromkeys(row["build"] for row in rows)
+    builds = [build for build in order if build in known] or list(known)
     series: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
     for row in rows:
         series.setdefault(tuple(row[key] for key in keys), {})[row["build"]] = row

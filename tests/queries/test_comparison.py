@@ -36,6 +36,12 @@ ROWS = (
 )
 
 
+def test_slower_runs_are_said_before_faster_operators() -> None:
+    run = change_row(level="method", kind="method", event_name="Method::execute")
+    found = _found(run, change_row("improvement", delta=-0.1), change_row("improvement", ordinal=2))
+    assert found.sentence == "1 run is slower. 2 operators are faster."
+
+
 def test_a_terminal_shows_a_sentence_one_count_and_the_changes() -> None:
     lines = [line_text(line) for line in comparison_lines(_found(*ROWS))]
     assert lines[:3] == [

@@ -5,19 +5,21 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
+from glob import escape
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from tracehouse.cli.serve.answers.requests import QueryRequest
 from tracehouse.cli.serve.http.negotiation import Page
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.page.answer_table import answer_table
-from tracehouse.cli.serve.page.cells import link
-from tracehouse.cli.serve.page.charts import Chart, draw_chart, svg_answer
+from tracehouse.cli.serve.page.cells import METHOD, link
+from tracehouse.cli.serve.page.charts import Chart, svg_answer
 from tracehouse.cli.serve.page.filter_form import Wanted, filter_form
+from tracehouse.cli.serve.page.history import choose_builds, history_parts
 from tracehouse.cli.serve.page.page_request import (
     DATES,
     MOST_ROWS,
@@ -26,17 +28,58 @@ from tracehouse.cli.serve.page.page_request import (
     PageRequest,
     check_length,
 )
-from tracehouse.cli.serve.page.questions import GROUPS, rail, title_of
-from tracehouse.queries.plots.figure import history_chart, query_figure
+from tracehouse.queries.plots.figure import query_figure
 from tracehouse.queries.plots.terminal import HISTORIES
 from tracehouse.queries.report.figures import count_text
 from tracehouse.warehouse.catalogue.header import Header
 from tracehouse.warehouse.catalogue.queries import Query, find_query
 from tracehouse.warehouse.errors import QueryError
 
-VIEW_FIELDS = ("sort", "page", "scale", "zero")
-METHOD = "Method::execute"
-_FILES = ("csv", "json", "arrow", "parquet")
+# In the order of docs/questions.md. The first of each group stand beside every answer.
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "What got slower": {
+        "regression_deltas": "Operators of two builds", "change_points": "Change points",
+        "build_history": "History of an operator", "environment_changes": "Changed environment",
+        "comparison": "Two builds on all levels", "run_shifts": "Models that moved together",
+        "memory_deltas": "Changed memory", "exact_changes": "Changes of exact counts",
+        "tax_history": "History of the framework tax",
+        "op_type_history": "History of operator types",
+        "nightly_verdicts": "All verdicts of a night",
+        "numeric_divergence": "Where values begin to differ",
+    },
+    "Where time goes": {
+        "operator_hotspots": "Slowest operators", "framework_tax": "Framework tax",
+        "module_totals": "Time by module", "layer_hotspots": "Time by source line",
+        "delegation_coverage": "Share in delegates",
+        "delegate_transitions": "Crossings into delegates",
+        "outlier_runs": "Slow runs and their cause", "operator_variance": "Operators of slow runs",
+        "roofline": "Distance from the device's peak", "variance_components": "Why dumps differ",
+    },
+    "How fast": {
+        "percentiles": "Percentiles", "cold_start": "First inference",
+        "warmup": "Runs to steady speed", "token_latency": "Tokens per second",
+        "stability": "Steadiness", "scaling": "Growth with the input",
+        "device_comparison": "Devices side by side", "backend_comparison": "Two backends",
+    },
+    "Memory and energy": {
+        "memory_totals": "Memory by allocator", "memory_by_instruction": "Memory by instruction",
+        "counter_totals": "Counters",
+    },
+    "Fleet": {
+        "coverage": "What was recorded", "coverage_gaps": "What is missing",
+        "device_health": "Devices that stand out", "ingest_errors": "Refused files",
+        "device_days": "Days of devices", "data_quality": "Gaps in the dumps", "dumps": "Dumps",
+        "notes": "Notes",
+    },
+    "One dump": {
+        "run_timeline": "Events of a run", "event_blocks": "Inspector's event blocks",
+        "dump_values": "Value of each operator",
+    },
+}  # fmt: skip
+SHORT = 4  # questions of a group beside an answer
+_NAMES = {name: title for group in GROUPS.values() for name, title in group.items()}
+VIEW_FIELDS = ("sort", "page", "scale", "zero", "at")
+_FILES = {"CSV": "csv", "JSON": "json", "Arrow": "arrow", "Parquet": "parquet"}
 # Groups whose queries are about one build, if the address names none.
 _OF_ONE_BUILD = ("Where time goes", "How fast", "Memory and energy")
 _EVERY = "*"
@@ -61,7 +104,7 @@ def explore(request: PageRequest) -> dict[str, Any]:
     missing = [one for one in header.params if one.is_required and one.name not in params]
     parts: dict[str, Any] = {
         "template": "explore",
-        "title": title_of(header.name),
+        "title": _NAMES.get(header.name, header.name.replace("_", " ").capitalize()),
         "header": header,
         "rail": rail(header.name),
         "form": filter_form(request, _wanted(header)),
@@ -71,25 +114,32 @@ def explore(request: PageRequest) -> dict[str, Any]:
         "charts": [],
         "table": None,
         "lead": "",
+        "notes": [],
+        "note_form": None,
         "empty": f"Choose {' and '.join(one.name.replace('_', ' ') for one in missing)} first.",
     }
     if missing:
         return parts
-    table = _answer(request, query, params)
+    builds, window = choose_builds(request) if header.name in HISTORIES else ([], "")
+    chosen = {"build": list(map(escape, builds))} if window else {}
+    table = _answer(request, query, params | chosen)
     rows = link(f"/v1/queries/{header.name}", **params)
     drawing = link(f"{request.path}.svg", **params)
-    shown = answer_table(request, header, _with_ordinals(request, table))
+    if builds and table.num_rows:
+        parts |= history_parts(request, header, table, builds)
+    shown = parts.pop("shown", None) or answer_table(
+        request, header, _with_ordinals(request, table)
+    )
     return {
         **parts,
-        "files": [(form.upper() if form != "arrow" else "Arrow", _with(rows, form))
-                  for form in _FILES],
+        "files": [(name, _with(rows, form)) for name, form in _FILES.items()],
         "drawing": drawing if shown.is_drawn else "",
-        "charts": _charts(request, header.name, table),
         "table": shown.table if table.num_rows else None,
         "lead": shown.constants,
-        "count": count_text(table.num_rows, "row"),
+        "count": parts.get("count") or count_text(table.num_rows, "row"),
+        "window": window,
         "empty": "No rows: widen the filters.",
-    }  # fmt: skip
+    }
 
 
 def explore_file(request: PageRequest) -> Response:
@@ -106,21 +156,6 @@ def explore_file(request: PageRequest) -> Response:
     except QueryError as error:
         raise Problem(404, "no_chart", str(error)) from error
     return svg_answer([Chart("", file=lambda: drawn)])
-
-
-def explore_dump(request: PageRequest) -> Response:
-    """Lead to the dump whose number in the store is in the path.
-
-    Raises:
-        Problem: 404 if there is none.
-    """
-    number = request.path.rpartition("/")[2]
-    found = request.store.sql(
-        "SELECT sha256 FROM dumps WHERE dump_id = TRY_CAST($id AS BIGINT)", {"id": number}
-    ).to_pylist()
-    if not found:
-        raise Problem(404, "unknown_dump", f"no dump {number}")
-    return RedirectResponse(link(f"/dumps/{found[0]['sha256']}", **request.fields), 303)
 
 
 def filters_of(address: Address) -> Wanted:
@@ -148,7 +183,7 @@ def _parameters(request: PageRequest, header: Header) -> dict[str, list[str] | s
         given.pop(name, None)
     known = {one.name: one for one in header.params}
     needed = {name for name, one in known.items() if one.is_required and name not in given}
-    if "event" in needed:
+    if "event" in needed and request.rows("page_builds"):
         given["event"] = [METHOD]
     group = next((group for group, names in GROUPS.items() if header.name in names), "")
     is_of_one = "build" in known and "build" not in given and group in _OF_ONE_BUILD
@@ -158,18 +193,13 @@ def _parameters(request: PageRequest, header: Header) -> dict[str, list[str] | s
         newest |= {"head": builds[-1:]} if "head" in needed else {}
         given |= {name: values for name, values in newest.items() if values and name not in given}
     if "dump" in needed and (rows := request.rows("page_dumps", most=1, before=0)):
-        given["dump"] = [_number_of(request, rows[0]["sha256"])]
+        given["dump"] = [str(rows[0]["dump_id"])]
     if given.get("build") == [_EVERY]:
         del given["build"]
     return {
         name: values if name in known and known[name].type.endswith("[]") else values[-1]
         for name, values in given.items()
     }
-
-
-def _number_of(request: PageRequest, sha256: str) -> str:
-    text = "SELECT dump_id FROM dumps WHERE sha256 = $sha256"
-    return str(request.store.sql(text, {"sha256": sha256}).to_pylist()[0]["dump_id"])
 
 
 def _at(request: PageRequest, params: Mapping[str, list[str] | str]) -> PageRequest:
@@ -200,13 +230,6 @@ def _with_ordinals(request: PageRequest, table: pa.Table) -> pa.Table:
     return table.append_column("ordinal", pa.array(map(found.get, columns), pa.int32()))
 
 
-def _charts(address: Address, name: str, table: pa.Table) -> list[Chart]:
-    """The lines of a history; other answers have bars in their tables."""
-    if name not in HISTORIES or not table.num_rows:
-        return []
-    return draw_chart(address, address.path, history_chart(name, table))
-
-
 def _with(href: str, form: str) -> str:
     return f"{href}{'&' if '?' in href else '?'}format={form}"
 
@@ -222,4 +245,18 @@ def _commands(name: str, params: Mapping[str, list[str] | str]) -> list[str]:
     return [
         " ".join(["tracehouse query", name, *options]),
         f"warehouse.query({', '.join([repr(name), *arguments])})",
+    ]
+
+
+def rail(current: str) -> list[tuple[str, list[tuple[str, str, bool]]]]:
+    """The links beside an answer: some of each group, and all of the current one."""
+    return [
+        (
+            group,
+            [
+                (title, link(f"/explore/{name}"), name == current)
+                for name, title in list(names.items())[: None if current in names else SHORT]
+            ],
+        )
+        for group, names in GROUPS.items()
     ]
