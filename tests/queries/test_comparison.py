@@ -88,8 +88,9 @@ def test_a_call_that_no_operator_explains_is_beside_the_runs_with_its_guess() ->
 
 def test_rows_without_levels_are_drawn_by_their_kinds() -> None:
     rows = [{key: value for key, value in row.items() if key != "level"} for row in ROWS[:3]]
-    drawn = picture_of_rows(rows)
+    drawn = picture_of_rows(rows, base="b1", head="b2")
     assert "1 operator is slower" in drawn
+    assert "b2 against b1" in drawn
     assert ">Execute<" not in drawn  # the runs are not operators
 
 

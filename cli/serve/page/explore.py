@@ -30,54 +30,13 @@ from tracehouse.cli.serve.page.page_request import (
 )
 from tracehouse.queries.plots.figure import query_figure
 from tracehouse.queries.plots.terminal import HISTORIES
+from tracehouse.queries.questions import QUESTIONS, TITLES
 from tracehouse.queries.report.figures import count_text
 from tracehouse.warehouse.catalogue.header import Header
 from tracehouse.warehouse.catalogue.queries import Query, find_query
 from tracehouse.warehouse.errors import QueryError
 
-# In the order of docs/questions.md. The first of each group stand beside every answer.
-GROUPS: Mapping[str, Mapping[str, str]] = {
-    "What got slower": {
-        "regression_deltas": "Operators of two builds", "change_points": "Change points",
-        "build_history": "History of an operator", "environment_changes": "Changed environment",
-        "comparison": "Two builds on all levels", "run_shifts": "Models that moved together",
-        "memory_deltas": "Changed memory", "exact_changes": "Changes of exact counts",
-        "tax_history": "History of the framework tax",
-        "op_type_history": "History of operator types",
-        "nightly_verdicts": "All verdicts of a night",
-        "numeric_divergence": "Where values begin to differ",
-    },
-    "Where time goes": {
-        "operator_hotspots": "Slowest operators", "framework_tax": "Framework tax",
-        "module_totals": "Time by module", "layer_hotspots": "Time by source line",
-        "delegation_coverage": "Share in delegates",
-        "delegate_transitions": "Crossings into delegates",
-        "outlier_runs": "Slow runs and their cause", "operator_variance": "Operators of slow runs",
-        "roofline": "Distance from the device's peak", "variance_components": "Why dumps differ",
-    },
-    "How fast": {
-        "percentiles": "Percentiles", "cold_start": "First inference",
-        "warmup": "Runs to steady speed", "token_latency": "Tokens per second",
-        "stability": "Steadiness", "scaling": "Growth with the input",
-        "device_comparison": "Devices side by side", "backend_comparison": "Two backends",
-    },
-    "Memory and energy": {
-        "memory_totals": "Memory by allocator", "memory_by_instruction": "Memory by instruction",
-        "counter_totals": "Counters",
-    },
-    "Fleet": {
-        "coverage": "What was recorded", "coverage_gaps": "What is missing",
-        "device_health": "Devices that stand out", "ingest_errors": "Refused files",
-        "device_days": "Days of devices", "data_quality": "Gaps in the dumps", "dumps": "Dumps",
-        "notes": "Notes",
-    },
-    "One dump": {
-        "run_timeline": "Events of a run", "event_blocks": "Inspector's event blocks",
-        "dump_values": "Value of each operator",
-    },
-}  # fmt: skip
 SHORT = 4  # questions of a group beside an answer
-_NAMES = {name: title for group in GROUPS.values() for name, title in group.items()}
 VIEW_FIELDS = ("sort", "page", "scale", "zero", "at")
 _FILES = {"CSV": "csv", "JSON": "json", "Arrow": "arrow", "Parquet": "parquet"}
 # Groups whose queries are about one build, if the address names none.
@@ -90,7 +49,7 @@ def questions(_: PageRequest) -> dict[str, Any]:
     """All canned queries in groups, with what each answers."""
     groups = [
         (group, [(title, name, find_query(name).header.purpose) for name, title in names.items()])
-        for group, names in GROUPS.items()
+        for group, names in QUESTIONS.items()
     ]
     return {"template": "questions", "title": "Explore", "groups": groups}
 
@@ -104,7 +63,7 @@ def explore(request: PageRequest) -> dict[str, Any]:
     missing = [one for one in header.params if one.is_required and one.name not in params]
     parts: dict[str, Any] = {
         "template": "explore",
-        "title": _NAMES.get(header.name, header.name.replace("_", " ").capitalize()),
+        "title": TITLES.get(header.name, header.name.replace("_", " ").capitalize()),
         "header": header,
         "rail": rail(header.name),
         "form": filter_form(request, _wanted(header)),
@@ -150,9 +109,10 @@ def explore_file(request: PageRequest) -> Response:
     """
     name = _name_of(request).removesuffix(".svg")
     query = find_query(name)
-    table = _answer(request, query, _parameters(request, query.header))
+    params = _parameters(request, query.header)
+    table = _answer(request, query, params)
     try:
-        drawn = query_figure(name, table)
+        drawn = query_figure(name, table, params)
     except QueryError as error:
         raise Problem(404, "no_chart", str(error)) from error
     return svg_answer([Chart("", file=lambda: drawn)])
@@ -185,7 +145,7 @@ def _parameters(request: PageRequest, header: Header) -> dict[str, list[str] | s
     needed = {name for name, one in known.items() if one.is_required and name not in given}
     if "event" in needed and request.rows("page_builds"):
         given["event"] = [METHOD]
-    group = next((group for group, names in GROUPS.items() if header.name in names), "")
+    group = next((group for group, names in QUESTIONS.items() if header.name in names), "")
     is_of_one = "build" in known and "build" not in given and group in _OF_ONE_BUILD
     if is_of_one or needed & {"base", "head"}:
         builds = [row["build"] for row in request.rows("page_builds")[1:]]
@@ -258,5 +218,5 @@ def rail(current: str) -> list[tuple[str, list[tuple[str, str, bool]]]]:
                 for name, title in list(names.items())[: None if current in names else SHORT]
             ],
         )
-        for group, names in GROUPS.items()
+        for group, names in QUESTIONS.items()
     ]

@@ -8,7 +8,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.support.pages import links, table_rows
-from tracehouse.cli.serve.page.explore import GROUPS, SHORT, rail
+from tracehouse.cli.serve.page.explore import SHORT, rail
+from tracehouse.queries.questions import QUESTIONS
 from tracehouse.warehouse.catalogue.queries import find_query, list_queries
 
 HOTSPOTS = "/explore/operator_hotspots"
@@ -21,7 +22,7 @@ def _chips(text: str) -> dict[str, tuple[str, str]]:
 
 
 def test_every_canned_query_is_a_question() -> None:
-    assert sorted(name for group in GROUPS.values() for name in group) == sorted(list_queries())
+    assert sorted(name for group in QUESTIONS.values() for name in group) == sorted(list_queries())
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ def test_every_question_is_answered_or_asks_for_what_it_needs(site: TestClient, 
 def test_all_questions_stand_in_groups(site: TestClient) -> None:
     text = site.get("/explore").text
     assert links(text)["Slowest operators"] == HOTSPOTS
-    assert all(f"<h2>{group}</h2>" in text for group in GROUPS)
+    assert all(f"<h2>{group}</h2>" in text for group in QUESTIONS)
 
 
 def test_only_filters_that_are_set_are_chips(site: TestClient) -> None:
@@ -136,7 +137,7 @@ def test_what_is_wrong_is_said_beside_the_filters(site: TestClient) -> None:
 
 def test_the_group_of_an_answer_is_shown_whole_and_others_in_part() -> None:
     found = dict(rail("layer_hotspots"))
-    assert len(found["Where time goes"]) == len(GROUPS["Where time goes"])
+    assert len(found["Where time goes"]) == len(QUESTIONS["Where time goes"])
     assert len(found["What got slower"]) == SHORT
     assert [title for title, _, is_current in found["Where time goes"] if is_current] == [
         "Time by source line"
