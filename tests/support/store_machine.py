@@ -27,7 +27,6 @@ from tracehouse.warehouse.upkeep.compact import compact_store
 from tracehouse.warehouse.upkeep.forget import forget_dumps
 from tracehouse.warehouse.upkeep.nights import JudgedNight
 from tracehouse.warehouse.upkeep.rebuild import rebuild_store
-from tracehouse.warehouse.upkeep.reload import reload_dumps
 from tracehouse.warehouse.upkeep.retain import drop_old_events, find_old_events
 
 BUILDS = st.sampled_from(["b0", "b1", "b2"])
@@ -277,22 +276,6 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
             one for one in done.tables if not one.is_equal and one.name not in self.may_differ
         ]
         assert not different, different
-
-    @rule(build=BUILDS)
-    def reload(self, build: str) -> None:
-        writing, chosen = self.warehouse.writing, self.model.matching(build)
-        dumps = choose_dumps(writing, where={"build": build}) if chosen else []
-
-        def reload() -> None:
-            done = reload_dumps(writing, self.store, dumps)
-            assert not [one for one in done if one.changed_tables], done
-
-        self.follow_archive()
-        if all(self.model.dumps[hash_]["is_archived"] for hash_ in chosen):
-            self.act(self.changed(lambda model: model.nights.clear()), reload)
-        else:
-            with pytest.raises(QueryError):
-                reload()
 
     def _closed(self, action: Callable[[], Any]) -> Any:
         self.warehouse.close()

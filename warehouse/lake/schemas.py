@@ -12,7 +12,7 @@ WIDE_IDS = ("dump_id", "device_id", "build_id", "model_id")
 
 # Tables of a store itself.
 _NOT_SHARED = {
-    "archive_segments", "archived_files", "judged_nights", "dump_digests", "build_order",
+    "archive_segments", "archived_files", "judged_nights", "build_order",
 }  # fmt: skip
 
 

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import duckdb
 import pytest
 
-from tracehouse.cli.upkeep.verify_task import Verify, describe
+from tracehouse.cli.upkeep.verify_task import Verify
 from tracehouse.warehouse.errors import QueryError
-from tracehouse.warehouse.upkeep.verification import Damage, Verification
+from tracehouse.warehouse.upkeep.verification import Damage, Verification, VerifiedDump
 
 
 @pytest.mark.parametrize(
@@ -20,11 +21,16 @@ def test_a_sample_without_meaning_is_refused(options: dict[str, object], problem
         Verify(**options)  # type: ignore[arg-type]
 
 
+@pytest.mark.store
 def test_the_notes_say_what_was_compared_and_name_the_remedy() -> None:
-    compared = "verified 1,200 dumps, of which 7 were decoded again"
-    assert describe(Verification(1200, 7, [])) == [compared]
-    damage = Damage(1, "0" * 64, "a.etdp", "events", "changed")
-    assert describe(Verification(1200, 7, [damage], "tracehouse store rebuild")) == [
-        compared,
-        "1 disagree; to mend the store, run 'tracehouse store rebuild'",
-    ]
+    dumps = [VerifiedDump(1, "0" * 64, "a.etdp")] * 1200
+    with duckdb.connect() as connection:
+        right = Verify().report(Verification(dumps, []), connection)
+        wrong = Verify().report(
+            Verification(dumps, [Damage(*dumps[0], "events", "rows differ")]), connection
+        )
+    compared = b"compared 1,200 dumps with the archive"
+    assert (right.num_rows, right.schema.metadata[b"note"]) == (0, compared)
+    assert wrong.num_rows == 1
+    remedy = b"1 disagree; to mend the store, run 'tracehouse store rebuild'"
+    assert wrong.schema.metadata[b"note"] == compared + b"\n" + remedy
