@@ -114,8 +114,8 @@ class Warehouse:
     ) -> Self:
         """The store in a directory, for reading until something is written.
 
-        While another process writes the store, or if the store is of an older tracehouse, damaged
-        or gone, its newest snapshot is read.
+        While another process writes the store, or if the store is damaged or gone, its newest
+        snapshot is read.
 
         Args:
             path: The store's directory.
@@ -131,8 +131,7 @@ class Warehouse:
                 and these, which are kinds of it:
             StoreLockedError: Other processes have the store open (one may write it, or several may
                 read it), and there is no snapshot to read.
-            StoreVersionError: A newer tracehouse wrote the store.
-            OldStoreError: An older tracehouse wrote the store, which must be migrated to be read.
+            StoreVersionError: Another version of tracehouse wrote the store.
             DamagedStoreError: The store's file is damaged or gone, and an archive exists.
         """
         store = Path(path)

@@ -31,7 +31,7 @@ from tracehouse.cli.stores import lock_hint, open_to_write, service_instead_of_s
 from tracehouse.cli.upkeep.running import run_task, write_rows
 from tracehouse.cli.upkeep.tasks import Amend, Compact, Forget, Retention, TakeSnapshot
 from tracehouse.cli.upkeep.verify_task import Verify
-from tracehouse.warehouse.errors import OldStoreError, StoreError
+from tracehouse.warehouse.errors import StoreError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -118,7 +118,7 @@ def _verify_here(task: Verify, store: Path, *, wait: float) -> pa.Table:
         done = read_and_verify(store, task.sample(), wait=wait, progress=progress)
     opened = open_to_read(store, wait=wait)
     try:
-        return task.report(done, opened.answering.connection("trusted"))
+        return task.report(done, task.find_wrong_dumps(opened.answering.connection("trusted")))
     finally:
         opened.release()
 
@@ -198,20 +198,11 @@ def _fail_if_incomplete(done: RebuildSummary) -> None:
 def migrate(store: Store = DEFAULT_STORE, wait: Wait = 0.0) -> None:
     """Upgrade a store that an older version of tracehouse wrote; nothing in it is lost.
 
-    The store is changed in place. If it is of a development version before 0.1.0, it is rebuilt
-    from its archive instead, and the old file is kept next to the new one.
-
-    A service does both when it starts. Commands that write change a store in place by themselves,
-    but do not rebuild it; commands that only read refuse it.
+    The store is changed in place. All commands that write do this by themselves, and a service when
+    it starts; commands that only read refuse such a store.
     """
-    try:
-        with open_to_write(store, wait=wait):
-            return
-    except OldStoreError as error:
-        write_note(f"note: {store}: {error.damage}; rebuilding it from the archive")
-    done = _rebuild_here(store, wait=wait)
-    write_note(f"note: {store}: rebuilt, with {done.n_dumps:,} dumps")
-    _fail_if_incomplete(done)
+    with open_to_write(store, wait=wait):
+        return
 
 
 @app.command()

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tracehouse.cli.upkeep.store_task import UPKEEP, TaskStore, with_notes
 from tracehouse.warehouse.errors import QueryError
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
 
     from tracehouse.warehouse.upkeep.verification import Sample, Verification
 
 
+_IN_LAKE = "rows in the lake differ from those of the store"
 _AGAIN = "restore it from a copy, or run 'tracehouse export lake' into an empty one"
 
 
@@ -41,10 +42,11 @@ class Verify:
 
     def run(self, store: TaskStore) -> pa.Table:
         """The rows that are wrong."""
-        from tracehouse.cli.upkeep.verifying import verify
+        from tracehouse.warehouse.upkeep.verification import verify_and_record
 
-        done = verify(store.warehouse.writing, store.path, self.sample(), progress=store.progress)
-        return self.report(done, store.warehouse.writing)
+        live = store.warehouse.writing
+        done = verify_and_record(live, store.path, self.sample(), progress=store.progress)
+        return self.report(done, self.find_wrong_dumps(live))
 
     def sample(self) -> Sample:
         """The dumps to verify: all, or some from a random one on."""
@@ -53,8 +55,15 @@ class Verify:
         start = random.random() if self.share < 1 else 0.0  # noqa: S311 - no secret
         return Sample(self.share, start, self._since())
 
-    def report(self, done: Verification, connection: duckdb.DuckDBPyConnection) -> pa.Table:
-        """The wrong rows of the store that was verified, and of the lake."""
+    def find_wrong_dumps(self, live: Any) -> list[tuple[str, str]]:
+        """SHA-256 and tables of the dumps that differ between the lake and an open store."""
+        from tracehouse.warehouse.lake.place import Lake
+        from tracehouse.warehouse.lake.wrong_dumps import find_wrong_dumps
+
+        return [] if self.lake is None else find_wrong_dumps(live, Lake(self.lake))
+
+    def report(self, done: Verification, in_lake: Sequence[tuple[str, str]] = ()) -> pa.Table:
+        """The wrong rows of the store, and of dumps in the lake."""
         import pyarrow as pa
 
         from tracehouse.warehouse.upkeep.verification import REMEDY
@@ -62,10 +71,13 @@ class Verify:
         found, notes = done.table(), [f"compared {len(done.dumps):,} dumps with the archive"]
         if done.damages:
             notes.append(f"{len(done.damages):,} disagree; to mend the store, run '{REMEDY}'")
-        if self.lake is not None:
-            rows = _verify_lake(connection, self.lake)
+        if in_lake:
+            rows = [
+                {"sha256": sha256, "source": self.lake, "tables": tables, "problem": _IN_LAKE}
+                for sha256, tables in in_lake
+            ]
             found = pa.concat_tables([found, pa.Table.from_pylist(rows, found.schema)])
-            notes += [f"{len(rows):,} dumps of the lake disagree; {_AGAIN}"] * bool(rows)
+            notes.append(f"{len(rows):,} dumps of the lake disagree; {_AGAIN}")
         return with_notes(found, notes)
 
     def _since(self) -> datetime | None:
@@ -82,14 +94,3 @@ class Verify:
             return parse_time(self.since)
         except ValueError as error:
             raise QueryError(f"since: found '{self.since}', wanted a date: 2026-11-26") from error
-
-
-def _verify_lake(connection: duckdb.DuckDBPyConnection, lake: str) -> list[dict[str, object]]:
-    from tracehouse.warehouse.lake.place import Lake
-    from tracehouse.warehouse.lake.wrong_dumps import find_wrong_dumps
-
-    problem = "rows in the lake differ from those of the store"
-    return [
-        {"sha256": sha256, "source": lake, "tables": tables, "problem": problem}
-        for sha256, tables in find_wrong_dumps(connection, Lake(lake))
-    ]

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tracehouse.warehouse.children.limits import disable_core_dumps, lower_priority, tie_to_owner
 from tracehouse.warehouse.children.messages import GONE, send
 from tracehouse.warehouse.errors import ArchiveError, WarehouseError
-from tracehouse.warehouse.load.children import ChildDecoder, DecodingChildren
 from tracehouse.warehouse.opening.read import open_to_read
-from tracehouse.warehouse.upkeep.verification import ALL, Sample, verify_store
-from tracehouse.warehouse.upkeep.verification_record import TURNS, read_record, record_verification
+from tracehouse.warehouse.upkeep.verification import Sample, verify_and_record
+from tracehouse.warehouse.upkeep.verification_record import TURNS, read_record
 
 if TYPE_CHECKING:
-    import duckdb
-
     from tracehouse.warehouse.load.summary import IngestProgress
     from tracehouse.warehouse.upkeep.verification import Verification
 
@@ -78,45 +74,11 @@ def read_and_verify(
         left -= 1
         try:
             live = opened.answering.connection("trusted")
-            return verify(live, store, sample, scratch=scratch, turn=turn, progress=progress)
+            return verify_and_record(
+                live, store, sample, scratch=scratch, turn=turn, progress=progress
+            )
         except ArchiveError:
             if not left:
                 raise
         finally:
             opened.release()
-
-
-def verify(
-    live: duckdb.DuckDBPyConnection,
-    store: Path,
-    sample: Sample,
-    *,
-    scratch: Path | None = None,
-    turn: int | None = None,
-    progress: Progress = None,
-) -> Verification:
-    """Verify an open store, and keep the result in its directory; see `read_and_verify`.
-
-    Other errors than those of `read_and_verify` are not raised.
-    """
-    with (
-        TemporaryDirectory(prefix="tracehouse-verify-", dir=scratch) as folder,
-        closing(DecodingChildren()) as children,
-    ):
-        found = verify_store(
-            live,
-            store,
-            Path(folder),
-            sample=sample,
-            decoder=ChildDecoder(children, is_limited=False),
-            progress=progress,
-        )
-    record_verification(
-        store,
-        {one.sha256 for one in found.dumps},
-        dumps={one.sha256 or str(one.dump_id): one.tables for one in found.damages if one.dump_id},
-        tables=[one.tables for one in found.damages if not one.dump_id],
-        is_whole=sample == ALL,
-        turn=turn,
-    )
-    return found

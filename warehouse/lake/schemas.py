@@ -7,7 +7,7 @@ import pyarrow as pa
 from tracehouse.ingest.schemas.dumps import STORED
 
 FORMAT = 1
-SCHEMA = 13  # number of the store schema with these tables
+SCHEMA = 18  # number of the store schema with these tables
 WIDE_IDS = ("dump_id", "device_id", "build_id", "model_id")
 
 # Tables of a store itself.

@@ -50,7 +50,7 @@ def open_to_write(
     Raises:
         StoreError: The store does not exist and must not be created, or cannot be written.
         StoreLockedError: Another process has the store open.
-        StoreVersionError: A newer tracehouse wrote the store.
+        StoreVersionError: Another version wrote the store, and has no migration to this one.
         DamagedStoreError: The file is damaged or gone, and an archive exists.
     """
     with snapshot_hint(store):

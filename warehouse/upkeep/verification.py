@@ -7,8 +7,10 @@ writes it, on a snapshot. Rows are compared by hashes that DuckDB computes from 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import duckdb
@@ -32,10 +34,12 @@ from tracehouse.warehouse.engine.migrations import migrate
 from tracehouse.warehouse.engine.store_file import FILE_NAME
 from tracehouse.warehouse.engine.tables import VIEW_ROWS
 from tracehouse.warehouse.engine.view_rows import checkpoint, find_kept_views
+from tracehouse.warehouse.load.children import ChildDecoder, DecodingChildren
 from tracehouse.warehouse.load.decoders import OWN_DECODER, Decoder
 from tracehouse.warehouse.load.summary import IngestProgress
 from tracehouse.warehouse.upkeep.archived_batches import Selection
 from tracehouse.warehouse.upkeep.replay import replay
+from tracehouse.warehouse.upkeep.verification_record import record_verification
 
 REMEDY = "tracehouse store rebuild"
 _MEMORY = "512MB"  # of DuckDB while it writes the scratch store
@@ -178,6 +182,50 @@ def verify_store(
         if sample == ALL and not forgotten:
             return Verification(dumps, compared.compare_all())
         return Verification(dumps, compared.compare_dumps())
+
+
+def verify_and_record(
+    live: duckdb.DuckDBPyConnection,
+    store: Path,
+    sample: Sample,
+    *,
+    scratch: Path | None = None,
+    turn: int | None = None,
+    progress: Callable[[IngestProgress], None] | None = None,
+) -> Verification:
+    """Verify a store by a process that may die of a dump, and keep the result in its directory.
+
+    Args:
+        live: A connection that reads the store or a snapshot of it.
+        store: The store's directory.
+        sample: The dumps.
+        scratch: Folder for the dumps that are loaded again; by default that for temporary files.
+        turn: The next turn, if a service verifies its dumps in turn.
+        progress: Called after each part.
+
+    An ArchiveError and a StoreError are passed on.
+    """
+    with (
+        TemporaryDirectory(prefix="tracehouse-verify-", dir=scratch) as folder,
+        closing(DecodingChildren()) as children,
+    ):
+        found = verify_store(
+            live,
+            store,
+            Path(folder),
+            sample=sample,
+            decoder=ChildDecoder(children, is_limited=False),
+            progress=progress,
+        )
+    record_verification(
+        store,
+        {one.sha256 for one in found.dumps},
+        dumps={one.sha256 or str(one.dump_id): one.tables for one in found.damages if one.dump_id},
+        tables=[one.tables for one in found.damages if not one.dump_id],
+        is_whole=sample == ALL,
+        turn=turn,
+    )
+    return found
 
 
 def _find_forgotten(live: duckdb.DuckDBPyConnection, archive: Archive) -> set[str]:

@@ -14,10 +14,8 @@ import pytest
 from tests.support.command import Run, run_on_terminal
 from tests.support.corpus import CORPUS, FARM, read_dump
 from tests.support.documents import ROOT
-from tests.support.service import service_of, serving
-from tests.support.stores import write, writing
+from tests.support.stores import make_old, write, writing
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
-from tests.support.waiting import until
 from tracehouse import Inbox, Warehouse
 from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.engine.store_file import FILE_NAME
@@ -247,13 +245,6 @@ def test_a_command_that_runs_out_of_memory_says_so_in_one_line(
     assert done.error.startswith("error: not enough memory: free some")
 
 
-def make_unreleased(store: Path) -> None:
-    """Make a store look as if a development version had written it."""
-    with duckdb.connect(str(store / FILE_NAME)) as connection:
-        connection.execute("UPDATE schema_migrations SET number = 8")
-        connection.execute("DROP TABLE dump_digests")
-
-
 def test_migrate_makes_no_store(run: Run, tmp_path: Path) -> None:
     assert "no store here" in run("store", "migrate", "--store", tmp_path / "none").error
     assert not (tmp_path / "none").exists()
@@ -261,27 +252,15 @@ def test_migrate_makes_no_store(run: Run, tmp_path: Path) -> None:
     assert run("store", "migrate", "--store", tmp_path / "store") == (0, b"", "")
 
 
-def test_migrate_rebuilds_a_store_of_a_development_version(run: Run, farm_copy: Path) -> None:
-    make_unreleased(farm_copy)
-    asked = run("query", "dumps", "--store", farm_copy)
-    assert (asked.code, "'tracehouse store migrate'" in asked.error) == (1, True)
-    done = run("store", "migrate", "--store", farm_copy)
-    assert (done.code, done.out) == (0, b"")
-    assert "written by an older tracehouse (schema 8, now" in done.err
-    assert "rebuilt, with 148 dumps" in done.err
-    assert run("query", "dumps", "--store", farm_copy).code == 0
-    assert run("store", "migrate", "--store", farm_copy) == (0, b"", "")
-
-
-@pytest.mark.system
-def test_a_service_rebuilds_such_a_store_when_it_starts(
-    farm_copy: Path, capsys: pytest.CaptureFixture[str]
+def test_a_store_of_a_development_version_is_refused_until_it_is_rebuilt(
+    run: Run, farm_copy: Path
 ) -> None:
-    make_unreleased(farm_copy)
-    with serving(farm_copy) as client:
-        until(lambda: service_of(client).consumer.is_caught_up)
-        assert len(client.get("/v1/queries/dumps").json()) == 148
-    assert "written by an older tracehouse (schema 8" in capsys.readouterr().err
+    make_old(farm_copy / FILE_NAME)
+    for command in (("query", "dumps"), ("store", "migrate"), ("store", "compact")):
+        refused = run(*command, "--store", farm_copy)
+        assert (refused.code, "'tracehouse store rebuild'" in refused.error) == (1, True)
+    assert run("store", "rebuild", "--store", farm_copy).code == 0
+    assert run("query", "dumps", "--store", farm_copy, "--format", "csv").text.count("\n") == 149
 
 
 @pytest.mark.slow

@@ -59,17 +59,19 @@ def test_a_process_says_why_it_cannot_verify(tmp_path: Path) -> None:
 def test_an_archive_that_changes_meanwhile_is_read_again(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    verify_store, tries = verifying.verify_store, []
+    verify, tries = verifying.verify_and_record, []
 
     def fail_at_first(*args: Any, **options: Any) -> Any:
         tries.append(1)
         if len(tries) < 3:
             raise ArchiveError(str(store), "a segment is gone")
-        return verify_store(*args, **options)
+        return verify(*args, **options)
 
-    monkeypatch.setattr(verifying, "verify_store", fail_at_first)
+    monkeypatch.setattr(verifying, "verify_and_record", fail_at_first)
     assert len(verifying.read_and_verify(store, ALL).dumps) == 1
-    monkeypatch.setattr(verifying, "verify_store", lambda *_, **__: fail_at_first(tries.clear()))
+    monkeypatch.setattr(
+        verifying, "verify_and_record", lambda *_, **__: fail_at_first(tries.clear())
+    )
     with pytest.raises(ArchiveError, match="a segment is gone"):
         verifying.read_and_verify(store, ALL)
 
