@@ -32,7 +32,6 @@ from tracehouse.warehouse.errors import (
     FailedCheckpointError,
     FullDiskError,
     HopelessCheckpointError,
-    StoreError,
 )
 from tracehouse.warehouse.opening.snapshots import find_snapshots
 from tracehouse.warehouse.opening.status import read_status
@@ -248,22 +247,6 @@ def test_a_rebuild_by_hand_is_tried_once_more(store: Path) -> None:
     assert read_failures(store).failure_count == 3
     assert rebuild_store(store).n_dumps == OLD_COUNT
     assert not read_failures(store).is_rebuild_wanted
-
-
-def test_a_store_with_dumps_outside_the_archive_is_not_rebuilt_by_itself(
-    store: Path, dump: Path
-) -> None:
-    with Warehouse.open_to_write(store) as warehouse:
-        warehouse.ingest([dump], manifest=MANIFEST, archive=False)
-    warehouse = Warehouse.open_to_write(store)
-    warehouse.ingest([write(dump.with_name("b.etdp"), tiny_dump(98))], manifest=MANIFEST)
-    with (
-        failing_checkpoints(ALWAYS, times=1),
-        pytest.raises(StoreError, match="1 of its dumps are not in the archive"),
-    ):
-        warehouse.close()
-    Warehouse.open_to_write(store).close()  # tries the checkpoint again
-    assert counted(store) == OLD_COUNT + 2
 
 
 def test_a_rebuild_that_finds_a_full_disk_is_done_by_the_next_writer(
