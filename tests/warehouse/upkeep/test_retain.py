@@ -103,7 +103,9 @@ def test_dropped_events_of_a_dump_that_the_archive_got_later_stay_away(tmp_path:
     ingest(store, file, manifest=manifest)
     before = everything(store)
     rebuild_store(store)
-    assert everything(store) == before
+    after = everything(store)
+    assert before.pop("archive_segments") == [("1", "1"), *after.pop("archive_segments")]
+    assert after == before
 
 
 @pytest.mark.slow
