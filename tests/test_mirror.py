@@ -36,7 +36,7 @@ OTHERS = {
     "producers scans states",
     "tracehouse": "decoys public_names",
     "warehouse": "correlation_bounds hostile_stores look_alike_runs methods model profiler_blobs "
-    "sql_attacks two_versions unreadable_blocks",
+    "sql_attacks unreadable_blocks",
     "warehouse/engine": "big_tables engine_guards",
     "warehouse/lake": "conflicting_builds",
     "warehouse/regressions": "coarse_clocks shared_moves",
