@@ -30,6 +30,8 @@ from tracehouse.warehouse.engine.connection import (
     translated_errors,
     use_database,
 )
+from tracehouse.warehouse.engine.long_values import stored_long_values
+from tracehouse.warehouse.engine.memory_limit import ASKING
 from tracehouse.warehouse.engine.migrations import migrate
 from tracehouse.warehouse.engine.store_file import FILE_NAME
 from tracehouse.warehouse.engine.tables import VIEW_ROWS
@@ -42,7 +44,6 @@ from tracehouse.warehouse.upkeep.replay import replay
 from tracehouse.warehouse.upkeep.verification_record import record_verification
 
 REMEDY = "tracehouse store rebuild"
-_MEMORY = "512MB"  # of DuckDB while it writes the scratch store
 _DUMPS = "SELECT dump_id, sha256, source FROM dumps"
 _DIFFERENT = "rows differ from those that a rebuild gives"
 _ABSENT = "the archive does not have the dump"
@@ -162,10 +163,11 @@ def verify_store(
         forgotten = _find_forgotten(live, archive)
         dumps = [dump for dump in map(VerifiedDump._make, chosen) if dump.sha256 not in forgotten]
         indexed = read_indexed(live)
+        needed = ASKING + stored_long_values(live, store / FILE_NAME).held_bytes
     hashes = None if sample == ALL else {dump.sha256 for dump in dumps}
     with translated_errors(scratch), open_writer(scratch / FILE_NAME) as scratch_store:
         use_database(scratch_store)
-        scratch_store.execute(f"SET memory_limit = '{_MEMORY}'")
+        scratch_store.execute(f"SET memory_limit = '{needed}B'")
         migrate(scratch_store)
         replay(
             scratch_store,
@@ -276,8 +278,9 @@ class _Comparison:
         damages = self._finish(
             self._differing(of_dumps, None), (name for name in wrong if name not in of_dumps)
         )
-        # Rows of views; after a kill, the views work them out.
-        kept = self._differing_tables(_KEPT) if find_kept_views(self._live) else ()
+        # Rows of views; after a kill or with little memory, the views work them out.
+        is_kept = find_kept_views(self._live) and find_kept_views(self._rebuilt)
+        kept = self._differing_tables(_KEPT) if is_kept else ()
         return damages or [Damage(None, None, "", name, _DIFFERENT) for name in kept]
 
     def _differing_tables(self, schemas: Mapping[str, pa.Schema]) -> list[str]:

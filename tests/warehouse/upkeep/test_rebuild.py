@@ -15,7 +15,7 @@ import pytest
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.etrecord_builder import MODELS
 from tests.support.kills import kill_at
-from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, write
+from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, open_now, write
 from tracehouse import Warehouse
 from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.engine.failpoints import failpoint
@@ -95,7 +95,7 @@ def test_a_store_without_its_file_says_so_and_is_rebuilt(store: Path, damage: st
         )
     for read_only in (True, False):
         with pytest.raises(DamagedStoreError, match="'tracehouse store rebuild'"):
-            Warehouse.open(store, read_only=read_only, create=not read_only)
+            open_now(store, read_only=read_only)
     done = rebuild_store(store)
     assert (done.kept is None) == (damage == "gone")
     assert done.problem

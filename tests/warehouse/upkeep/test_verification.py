@@ -35,6 +35,7 @@ from tracehouse.warehouse.upkeep.choice import choose_dumps
 from tracehouse.warehouse.upkeep.forget import forget_dumps
 from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 from tracehouse.warehouse.upkeep.verification import OWN_COLUMNS, SHARED, Sample, Verification
+from tracehouse.warehouse.upkeep.verification_record import read_record, record_verification
 
 DIFFERENT = "rows differ from those that a rebuild gives"
 # All dumps, but as a sample, of which tables that have no dumps are not compared.
@@ -131,6 +132,18 @@ def test_each_dump_and_table_with_wrong_rows_is_named_until_the_rebuild(store: P
     assert found.damages[0].source.endswith("0.etdp")
     rebuild_store(store)
     assert verify(store).damages == []
+
+
+def test_a_rebuild_after_wrong_rows_judges_nights_again(store: Path) -> None:
+    rebuild_store(store)
+    with Warehouse.open(store, read_only=True) as warehouse:
+        assert warehouse.sql("SELECT * FROM judged_nights").num_rows == 1
+    record_verification(store, set(), dumps={"a": "events"}, tables=[], is_whole=True)
+    rebuild_store(store)
+    with Warehouse.open(store, read_only=True) as warehouse:
+        assert warehouse.sql("SELECT * FROM judged_nights").num_rows == 0
+    assert verify(store).damages == []
+    assert read_record(store).dumps == {}
 
 
 def test_rows_that_were_lost_are_named(store: Path) -> None:
