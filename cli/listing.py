@@ -97,10 +97,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "tracehouse store verify --store farm.store",
         "tracehouse store verify --all --since 2026-11-01",
     ),
-    "store rebuild": (
-        "tracehouse store rebuild --store farm.store",
-        "tracehouse store rebuild --dumps 1f3a9c0e --url http://127.0.0.1:8080",
-    ),
+    "store rebuild": ("tracehouse store rebuild --store farm.store",),
     "store amend": (
         "tracehouse store amend --where device=pixel8,build=b1 --set build=b42",
         "tracehouse store amend --dump 1f3a9c0e --set device.os=Android --yes",

@@ -35,12 +35,8 @@ def status(store: StorePath = DEFAULT_STORE, *, options: OutputOptions) -> None:
     (row,) = table.to_pylist()  # a service of an older release leaves columns out
     if row.get("is_uncompacted"):
         write_note(f"note: {UNCOMPACTED}")
-    if row.get("damaged_dumps"):
-        write_note("note: some dumps have wrong rows; 'tracehouse store verify' names the remedy")
-    if row.get("drill_differences"):
-        write_note(
-            "note: the last rebuild drill found wrong rows; run 'tracehouse store verify --drill'"
-        )
+    if row.get("damaged_dumps") or row.get("damaged_tables"):
+        write_note("note: some rows are wrong; to mend the store, run 'tracehouse store rebuild'")
     if row["problem"]:
         place = service.url if service else store
         write_note(f"error: {place}: {row['problem']}")

@@ -43,8 +43,8 @@ def test_views_with_names_stand_before_all_else(site: TestClient) -> None:
     text = site.get("/sql").text
     views, _, internals = text[text.index("<h2>Views") :].partition("more tables and views")
     assert "<summary>named_dumps</summary>" in views
-    assert "<summary>dump_digests</summary>" not in views
-    assert "<summary>dump_digests</summary>" in internals
+    assert "<summary>dropped_events</summary>" not in views
+    assert "<summary>dropped_events</summary>" in internals
 
 
 def test_fractions_are_rounded(site: TestClient) -> None:
