@@ -89,6 +89,8 @@ def test_files_of_others_are_decoded_again_by_another_process(
     with serving(tmp_path / "store", verify_seconds=0.05) as client:
         until(lambda: service_of(client).verifier.verified)
         answer = client.post("/v1/upkeep/verify", json={"share": 1})
+        while answer.status_code == 202:
+            answer = client.get(f"/v1/upkeep/{answer.json()['id']}")
         assert (answer.status_code, answer.json()) == (200, [])
     record = read_record(tmp_path / "store")
     assert (record.dumps, record.tables) == ({}, [])

@@ -121,7 +121,7 @@ def test_tables_are_described_as_this_version_does(tmp_path: Path) -> None:
         connection.execute("UPDATE schema_views SET sha256 = 'an older version''s'")
     Warehouse.open_to_write(tmp_path).close()
     with Warehouse.open(tmp_path, read_only=True) as warehouse:
-        assert warehouse.schema().equals(expected)
+        assert warehouse.schema().table.equals(expected.table)
 
 
 def test_a_store_in_memory_has_the_tables_of_a_store_and_no_views() -> None:
