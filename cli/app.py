@@ -16,8 +16,7 @@ from typer.exceptions import TyperException
 from typer.main import get_command, get_group
 
 from tracehouse.cli.completions import complete_names
-from tracehouse.cli.errors import OutputError, UsageError
-from tracehouse.cli.exit_codes import ExitCode
+from tracehouse.cli.errors import ExitCode, OutputError, UsageError
 from tracehouse.cli.help import arrange_help, lone_command, write_groups
 from tracehouse.cli.listing import EXAMPLES, GROUPS, NAMES
 from tracehouse.cli.output.streams import prepare_streams, write_error, write_lines

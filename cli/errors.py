@@ -1,11 +1,16 @@
-"""Errors of command lines and of their output."""
+"""Errors of commands, and the exit statuses that they have."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import IntEnum
+from typing import Annotated, NoReturn
+
+import typer
 
 from tracehouse.ingest.errors import ManifestError
+from tracehouse.queries.report.verdicts import Verdict
 from tracehouse.warehouse.errors import QueryError
 
 
@@ -36,3 +41,43 @@ def as_usage_errors() -> Iterator[None]:
         yield
     except (ManifestError, QueryError) as error:
         raise UsageError(str(error)) from error
+
+
+class ExitCode(IntEnum):
+    """Exit statuses of `tracehouse` besides those of verdicts; stable once released."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    UNLOADABLE = 6  # dumps of the archive cannot be loaded into the store
+    BISECT_SKIP = 125
+    BISECT_STOP = 128
+
+
+# Exit status of --fail-on-regression by the report's verdict; OK for all others.
+STATUS_OF_VERDICT: dict[str, int] = {
+    verdict: verdict.exit_status for verdict in Verdict if verdict.exit_status
+}
+
+
+def _fail_help() -> str:
+    """The statuses and what they mean, in words."""
+    by_status: dict[int, list[str]] = {}
+    for verdict in Verdict:
+        by_status.setdefault(verdict.exit_status, []).append(verdict.when)
+    by_status.pop(0)
+    return ", ".join(f"{status} if {' or '.join(when)}" for status, when in by_status.items())
+
+
+FailOnRegression = Annotated[
+    bool, typer.Option("--fail-on-regression", help=f"Exit {_fail_help()}.")
+]
+
+
+def fail(status: int = ExitCode.FAILED) -> NoReturn:
+    """Exit after the reason was printed.
+
+    Raises:
+        Exit: With this status.
+    """
+    raise typer.Exit(status)

@@ -6,12 +6,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.errors import fail
 from tracehouse.cli.options import StoreOptions
 from tracehouse.cli.output.compared_builds import write_comparison
 from tracehouse.cli.output.ingest_report import errors_of, write_refusals
-from tracehouse.cli.output.iterations import Progress, iteration_line
-from tracehouse.cli.output.recorded_dump import keep_on_failure
+from tracehouse.cli.output.recorded_dump import Progress, iteration_line, keep_on_failure
 from tracehouse.cli.output.streams import write_note
 from tracehouse.cli.stores import open_to_write
 

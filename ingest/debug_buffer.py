@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tracehouse.ingest.allowance import Allowance, AllowanceError
 from tracehouse.ingest.batching import batches
-from tracehouse.ingest.schemas.tensors import SHA256, TENSORS
+from tracehouse.ingest.schemas.dumps import SHA256, TENSORS
 
 FREE_BYTES = 16 << 20
 BYTES_PER_BYTE = 4

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
-from tracehouse.warehouse.engine.long_values import stored_long_values
-from tracehouse.warehouse.engine.memory_limit import APPENDING, MemoryLimit
+from tracehouse.warehouse.engine.memory_limit import APPENDING, MemoryLimit, stored_long_values
 from tracehouse.warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER
 from tracehouse.warehouse.errors import FullDiskError, StoreError, WarehouseError, write_error
 from tracehouse.warehouse.inbox.known_dumps import KnownDumps

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand
 from typer.exceptions import TyperException
 
-from tracehouse.cli.exit_codes import ExitCode
+from tracehouse.cli.errors import ExitCode
 from tracehouse.cli.options import DEFAULT_STORE, Config, Head, StorePath, Wait
 from tracehouse.cli.output.streams import write_error, write_note
 from tracehouse.cli.stores import open_to_read

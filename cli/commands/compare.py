@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tracehouse.cli.errors import as_usage_errors
-from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.errors import as_usage_errors, fail
 from tracehouse.cli.options import LakeUri, StoreOptions, add_options, parameter_option
 from tracehouse.cli.output.compared_builds import write_comparison
 from tracehouse.cli.output.render import Format

@@ -18,8 +18,7 @@ from typing import Annotated
 
 import typer
 
-from tracehouse.cli.errors import OutputError
-from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.errors import OutputError, fail
 from tracehouse.cli.output.ingest_report import arrival_lines, store_options
 from tracehouse.cli.output.store_contents import NIGHTLY_REPORT, find_arrivals
 from tracehouse.cli.output.streams import write_lines

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.errors import fail
 from tracehouse.cli.manifest_options import MANIFEST, find_dumps
 from tracehouse.cli.options import (
     ETRECORD,
@@ -91,7 +91,7 @@ def ingest(
         BadParameter: An option for local stores is used with a service.
     """
     start, began_at = time.perf_counter(), datetime.now(UTC)
-    from tracehouse.cli.output.interrupt import interruptible_bar
+    from tracehouse.cli.output.progress import interruptible_bar
 
     # Before the store is opened: a mistyped path must not create an empty store.
     found = find_dumps(paths, more, layout)

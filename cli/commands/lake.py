@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.errors import fail
 from tracehouse.cli.help import command_group
 from tracehouse.cli.options import LakePlace, with_options
 from tracehouse.cli.output.options import OutputOptions

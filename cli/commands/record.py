@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracehouse.cli.errors import as_usage_errors
-from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.errors import as_usage_errors, fail
 from tracehouse.cli.files import etrecord_source, file_source
 from tracehouse.cli.manifest_options import MANIFEST
 from tracehouse.cli.options import (
@@ -22,9 +21,8 @@ from tracehouse.cli.options import (
     add_options,
 )
 from tracehouse.cli.output.ingest_report import errors_of, write_refusals
-from tracehouse.cli.output.iterations import iteration_line
 from tracehouse.cli.output.options import CsvSafe, RowFormat, check_format
-from tracehouse.cli.output.recorded_dump import keep_on_failure, write_newest_dump
+from tracehouse.cli.output.recorded_dump import iteration_line, keep_on_failure, write_newest_dump
 from tracehouse.cli.output.render import Format
 from tracehouse.cli.paired_recording import Opponent, record_against
 from tracehouse.cli.stores import open_to_write

@@ -9,8 +9,7 @@ import typer
 
 from tracehouse.cli.commands import spark_query
 from tracehouse.cli.commands.watch import stopped_by_signals
-from tracehouse.cli.errors import UsageError
-from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.errors import UsageError, fail
 from tracehouse.cli.help import command_group
 from tracehouse.cli.manifest_options import MANIFEST, check_manifest
 from tracehouse.cli.options import KeepGoing, Layout, Master, Once, add_options, with_options

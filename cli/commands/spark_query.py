@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracehouse.cli.commands.query import QueryGroup, parse_parameters, query_command
-from tracehouse.cli.exit_codes import STATUS_OF_VERDICT, FailOnRegression, fail
+from tracehouse.cli.errors import STATUS_OF_VERDICT, FailOnRegression, fail
 from tracehouse.cli.help import command_group
 from tracehouse.cli.options import Branch, Config, Head, Master, add_options, parameter_option
 from tracehouse.cli.output.options import OutputOptions

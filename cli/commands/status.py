@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.errors import fail
 from tracehouse.cli.options import DEFAULT_STORE, StorePath
 from tracehouse.cli.output.options import OutputOptions
 from tracehouse.cli.output.streams import write_note

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracehouse.cli.errors import UsageError, as_usage_errors
-from tracehouse.cli.exit_codes import ExitCode, fail
+from tracehouse.cli.errors import ExitCode, UsageError, as_usage_errors, fail
 from tracehouse.cli.help import command_group
 from tracehouse.cli.options import (
     DEFAULT_STORE,
@@ -318,7 +317,7 @@ def drain(options: StoreOptions) -> None:
     is refused, and the others are loaded. If you trust the dump, extract it with 'tracehouse
     archive get SHA256' and ingest the file: 'tracehouse ingest' has no such limits.
     """
-    from tracehouse.cli.output.interrupt import interruptible_bar
+    from tracehouse.cli.output.progress import interruptible_bar
 
     with (
         open_to_write(options.store, wait=options.wait) as warehouse,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.errors import fail
 from tracehouse.cli.files import etrecord_source
 from tracehouse.cli.manifest_options import MANIFEST, check_manifest
 from tracehouse.cli.options import DEFAULT_STORE, Layout, Once, StorePath, TextOption, add_options
@@ -96,7 +96,7 @@ def watch(
 
 def _open_target(opened: ExitStack, service: ServiceChoice | None, store: Path) -> Take:
     if service is None:
-        from tracehouse.cli.handover.inboxes import open_inbox
+        from tracehouse.cli.handover.watching import open_inbox
 
         return opened.enter_context(open_inbox(store))
     from tracehouse.cli.handover.delivering import service_uploader
@@ -106,7 +106,7 @@ def _open_target(opened: ExitStack, service: ServiceChoice | None, store: Path) 
 
 def _refused_by_store(take: Take) -> int:
     """Dumps that the store refused after the hand-over; they are already reported."""
-    from tracehouse.cli.handover.inboxes import InboxWriter
+    from tracehouse.cli.handover.watching import InboxWriter
 
     consumer = take.consumer if isinstance(take, InboxWriter) else None
     return sum(consumer.refused.values()) if consumer else 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracehouse.cli.exit_codes import fail
+from tracehouse.cli.errors import fail
 from tracehouse.cli.handover.delivering import CONFLICT, DeliveryResult, hand_over, service_uploader
 from tracehouse.cli.output.ingest_report import (
     write_arrivals,
@@ -16,8 +16,8 @@ from tracehouse.cli.output.ingest_report import (
     write_passed_over,
     write_refusals,
 )
-from tracehouse.cli.output.interrupt import interruptible_bar
 from tracehouse.cli.output.options import OutputOptions
+from tracehouse.cli.output.progress import interruptible_bar
 from tracehouse.cli.output.store_contents import KINDS, NIGHTLY_REPORT, Arrivals
 
 if TYPE_CHECKING:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -37,3 +38,30 @@ def keep_on_failure(place: DumpPlace | PairsPlace) -> Iterator[None]:
         if names:
             write_note(f"note: the recording is kept: {names}")
         raise
+
+
+Progress = Callable[[int], None]
+
+
+@contextmanager
+def iteration_line(iterations: int, place: str = "") -> Iterator[Progress | None]:
+    """Yield a callback that prints the iterations done on standard error; None without a terminal.
+
+    Args:
+        iterations: Total number of iterations.
+        place: Prefix of the line, which identifies one of several runs.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    _write_over(f"{place}starting ExecuTorch ...")
+    try:
+        yield lambda done: _write_over(f"{place}{done:,}/{iterations:,} iterations")
+    finally:
+        _write_over("")
+
+
+def _write_over(text: str) -> None:
+    """Overwrite the current line."""
+    sys.stderr.write(f"\r{text}\x1b[K")
+    sys.stderr.flush()

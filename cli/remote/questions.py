@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
+from functools import cache, cached_property
 from http import HTTPStatus
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from tracehouse.cli.output.streams import write_note
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tracehouse.ingest.remote.connection import ServiceAnswer, ServiceConnection
+    from tracehouse.queries.report.forms import Form
+
 
 ARROW = "application/vnd.apache.arrow.stream"
 SNAPSHOT_HEADER = "Tracehouse-Snapshot"
@@ -172,3 +175,35 @@ def _texts(value: object) -> list[str]:
     if isinstance(value, list | tuple):
         return [str(item) for item in value]
     return [str(value)]
+
+
+class RemoteReport:
+    """A report on two builds; without a base, on the head's night, or on a branch's last night.
+
+    Attributes:
+        text: The report in a form, requested once, as a later request might get a later build.
+    """
+
+    def __init__(self, connection: ServiceConnection, **builds: str | None) -> None:
+        document = RemoteStore(connection).document
+        self.text: Callable[[Form], str] = cache(lambda form: document("/v1/report", form, builds))
+
+    @property
+    def summary(self) -> str:
+        """The verdict in a sentence."""
+        return str(self._content["summary"])
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in a word."""
+        return str(self._content["verdict"])
+
+    @property
+    def notes(self) -> list[str]:
+        """Notes to read before the report."""
+        return [str(note) for note in self._content["notes"]]
+
+    @cached_property
+    def _content(self) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads(self.text("json"))
+        return content

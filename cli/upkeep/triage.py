@@ -34,7 +34,7 @@ class Accept:
     head: str | None = None
 
     def __post_init__(self) -> None:
-        from tracehouse.ingest.schemas.decisions import DECISION_STATES
+        from tracehouse.ingest.schemas.upkeep import DECISION_STATES
 
         if not self.reason.strip():
             raise QueryError("wanted a reason, found none")
@@ -48,10 +48,14 @@ class Accept:
         """The groups that were decided, each with its new state."""
         import pyarrow as pa
 
-        from tracehouse.queries.report.choosing import GroupFilter, choose_groups
         from tracehouse.queries.report.night import list_builds
         from tracehouse.queries.report.settings import read_settings
-        from tracehouse.queries.report.stored_nights import last_night, read_night
+        from tracehouse.queries.report.stored_nights import (
+            GroupFilter,
+            choose_groups,
+            last_night,
+            read_night,
+        )
 
         warehouse, settings = store.warehouse, read_settings(store.config)
         chosen = GroupFilter(self.model, self.device, self.since)

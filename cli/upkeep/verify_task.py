@@ -58,7 +58,7 @@ class Verify:
     def find_wrong_dumps(self, live: Any) -> list[tuple[str, str]]:
         """SHA-256 and tables of the dumps that differ between the lake and an open store."""
         from tracehouse.warehouse.lake.place import Lake
-        from tracehouse.warehouse.lake.wrong_dumps import find_wrong_dumps
+        from tracehouse.warehouse.lake.verification import find_wrong_dumps
 
         return [] if self.lake is None else find_wrong_dumps(live, Lake(self.lake))
 

@@ -9,19 +9,62 @@ A decoded table is the stored one with ``dump_index`` (position in the call) for
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pyarrow as pa
 
-from tracehouse.ingest.schemas.archive import ARCHIVE_SEGMENTS, ARCHIVED_FILES
-from tracehouse.ingest.schemas.decisions import GROUP_DECISIONS
-from tracehouse.ingest.schemas.dimensions import dimension
-from tracehouse.ingest.schemas.fields import DUMP_ID, DUMP_INDEX, RUN_INDEX, UTC_US, decoded_fields
-from tracehouse.ingest.schemas.fields import field as _field
-from tracehouse.ingest.schemas.fields import table as _table
-from tracehouse.ingest.schemas.nights import JUDGED_NIGHTS
+from tracehouse.ingest.schemas.attributes import (
+    DUMP_ID,
+    DUMP_INDEX,
+    RUN_INDEX,
+    SECTIONS,
+    UTC_US,
+    decoded_fields,
+    dimension_columns,
+    field,
+    table,
+)
+from tracehouse.ingest.schemas.attributes import field as _field
+from tracehouse.ingest.schemas.attributes import table as _table
 from tracehouse.ingest.schemas.programs import EVENT_MODULES, EVENT_ORIGINS, PROGRAM_TABLES
 from tracehouse.ingest.schemas.rollups import ROLLUPS
-from tracehouse.ingest.schemas.tensors import SHA256, TENSORS
-from tracehouse.ingest.schemas.upkeep import BUILD_ORDER, DROPPED_EVENTS, FORGOTTEN_DUMPS
+from tracehouse.ingest.schemas.upkeep import (
+    ARCHIVE_SEGMENTS,
+    ARCHIVED_FILES,
+    BUILD_ORDER,
+    DROPPED_EVENTS,
+    FORGOTTEN_DUMPS,
+    GROUP_DECISIONS,
+    JUDGED_NIGHTS,
+)
+
+_TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64(), datetime: UTC_US}
+
+
+def dimension(kind: str, doc: str) -> pa.Schema:
+    """The schema of a table with a number and a column for each attribute of its rows."""
+    columns = zip(dimension_columns(kind), SECTIONS[kind].values(), strict=True)
+    return table(
+        doc,
+        field(f"{kind}_id", pa.int32(), f"Number of the {kind}."),
+        *(
+            field(name, _TYPES[attribute.type], attribute.doc, nullable=name != "name")
+            for name, attribute in columns
+        ),
+    )
+
+
+_HASH = "SHA-256 of a tensor's bytes in logical C order, lower-case hex"
+
+TENSORS = table(
+    "One row per distinct content of logged tensors, whatever their dtype.",
+    field("sha256", pa.string(), f"{_HASH}; unique."),
+    field("byte_count", pa.int64(), "Size in bytes."),
+    field("data", pa.binary(), "The bytes, little-endian; dtype and sizes are in debug_values."),
+)
+
+SHA256 = field("sha256", pa.string(), f"{_HASH}; null without one or its content.", nullable=True)
+
 
 UINT64 = pa.decimal128(20, 0)
 

@@ -12,8 +12,17 @@ from typing import Literal, NamedTuple
 
 import svg
 
-from tracehouse.queries.report.axis import Axis, AxisKind, axis_of
-from tracehouse.queries.report.drawing import Scale, label, lines, picture, safe, title
+from tracehouse.queries.report.drawing import (
+    Axis,
+    AxisKind,
+    Scale,
+    axis_of,
+    label,
+    lines,
+    picture,
+    safe,
+    title,
+)
 from tracehouse.queries.report.figures import count_text, delta_text, measure_text, name_text
 
 # Lines have the classes c0, c1, ...: the colour of each on a light and on a dark page.

@@ -21,7 +21,7 @@ from tracehouse.ingest.debug_buffer import (
     build_tensors,
 )
 from tracehouse.ingest.etdump.values import DTYPES
-from tracehouse.ingest.schemas.tensors import SHA256, TENSORS
+from tracehouse.ingest.schemas.dumps import SHA256, TENSORS
 
 CODES = {
     "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q", "int8": "b", "int16": "h",

@@ -16,8 +16,8 @@ from tests.support.plain_rollups import plain_rollups
 from tests.support.program_rows import program_rows
 from tests.support.store_template import connect_new_store
 from tracehouse.ingest.producers import shipped_producers
-from tracehouse.ingest.schemas.decisions import GROUP_DECISIONS
 from tracehouse.ingest.schemas.dumps import STORED
+from tracehouse.ingest.schemas.upkeep import GROUP_DECISIONS
 from tracehouse.ingest.signatures import event_kind
 from tracehouse.warehouse.catalogue.answers import answer_query
 from tracehouse.warehouse.catalogue.dialect import duckdb_text

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import duckdb
 import pyarrow as pa
 
-from tracehouse.ingest.schemas.archive import ARCHIVED_FILES
+from tracehouse.ingest.schemas.upkeep import ARCHIVED_FILES
 from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.archive.entries import Entry
 from tracehouse.warehouse.archive.segment_writer import SegmentWriter

@@ -20,12 +20,12 @@ import pyarrow as pa
 from tracehouse.warehouse.catalogue.queries import list_views
 from tracehouse.warehouse.catalogue.views import named_views, reads_table
 from tracehouse.warehouse.engine.connection import DATABASE, is_damage, reading
-from tracehouse.warehouse.engine.functions import register_functions
 from tracehouse.warehouse.engine.sql_functions import (
     FILE_FUNCTIONS,
     SYSTEM_VIEWS,
     TABLE_FUNCTIONS,
     VALUE_FUNCTIONS,
+    register_functions,
 )
 from tracehouse.warehouse.errors import StatementError
 

@@ -18,13 +18,24 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from tracehouse.warehouse.engine.processes import is_running
 from tracehouse.warehouse.errors import (
     StoreError,
     StoreLockedError,
     WriterWaitingError,
     write_errors,
 )
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process with that id exists."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # of another user
+        return True
+    return True
+
 
 LOCK_NAME = "lock"
 

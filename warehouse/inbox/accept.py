@@ -12,7 +12,7 @@ from tracehouse.warehouse.inbox.inbox import Inbox
 from tracehouse.warehouse.inbox.known_dumps import KnownDumps
 from tracehouse.warehouse.inbox.records import Delivery
 from tracehouse.warehouse.inbox.spools import Spool
-from tracehouse.warehouse.load.faults import describe_conflict, explain_refusal
+from tracehouse.warehouse.load.isolate import describe_conflict, explain_refusal
 
 ACCEPTED, INDEXED, CONFLICT = "accepted", "indexed", "conflict"
 

@@ -20,7 +20,7 @@ from tracehouse.warehouse.lake.commits import (
     write_commit,
 )
 from tracehouse.warehouse.lake.damage import lake_errors
-from tracehouse.warehouse.lake.dump_locations import find_repeated, locate_dumps
+from tracehouse.warehouse.lake.ids import find_repeated, locate_dumps
 from tracehouse.warehouse.lake.layout import SUFFIX, LakePart, Partition
 from tracehouse.warehouse.lake.place import Lake
 from tracehouse.warehouse.lake.plans import clear_plans, planned_files

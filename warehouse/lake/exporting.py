@@ -14,8 +14,7 @@ from tracehouse.warehouse.lake.changes import LakeChange
 from tracehouse.warehouse.lake.commits import LakeState, read_state, sum_bytes
 from tracehouse.warehouse.lake.connections import reading_lake
 from tracehouse.warehouse.lake.damage import lake_errors
-from tracehouse.warehouse.lake.dump_locations import locate_dumps
-from tracehouse.warehouse.lake.ids import LakeIds
+from tracehouse.warehouse.lake.ids import LakeIds, locate_dumps
 from tracehouse.warehouse.lake.place import Lake
 from tracehouse.warehouse.lake.plans import clear_plans
 from tracehouse.warehouse.lake.rewriting import remove_dumps

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 import duckdb
 import numpy as np
@@ -12,6 +13,10 @@ from numpy.typing import NDArray
 
 from tracehouse.ingest.schemas.attributes import dimension_columns
 from tracehouse.ingest.signatures import dimension_id
+from tracehouse.warehouse.lake.commits import LakeState
+from tracehouse.warehouse.lake.layout import LakePart
+from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.tables import read_columns
 
 # Columns that identify a device, build or model.
 DIMENSION_KEYS: dict[str, tuple[str, ...]] = {
@@ -68,3 +73,34 @@ class LakeIds:
             else:
                 columns.append(pc.cast(column, field.type) if column.type != field.type else column)
         return pa.Table.from_arrays(columns, schema=schema)
+
+
+class DumpLocation(NamedTuple):
+    """A dump of a lake, and the part that contains it."""
+
+    dump_id: int
+    sha256: str
+    part: LakePart
+
+
+def locate_dumps(lake: Lake, state: LakeState) -> list[DumpLocation]:
+    """Every dump of a lake, in order of parts; a dump in two parts occurs twice.
+
+    Raises:
+        LakeError: A file cannot be read.
+    """
+    return [
+        DumpLocation(dump_id, sha256, part)
+        for file in state.of("dumps")
+        if (part := LakePart.of(file.path))
+        for dump_id, sha256 in read_columns(lake, file.path, "dump_id", "sha256")
+    ]
+
+
+def find_repeated(dumps: Iterable[DumpLocation]) -> Iterator[DumpLocation]:
+    """Dumps that two writers added at the same time, in all parts but the first."""
+    seen: set[str] = set()
+    for dump in dumps:
+        if dump.sha256 in seen:
+            yield dump
+        seen.add(dump.sha256)

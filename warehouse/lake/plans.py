@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from tracehouse.warehouse.engine.processes import is_running
+from tracehouse.warehouse.engine.store_lock import is_running
 from tracehouse.warehouse.errors import LakeError
 from tracehouse.warehouse.lake.commits import read_state
 from tracehouse.warehouse.lake.layout import PLANS

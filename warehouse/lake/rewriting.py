@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable
 
 from tracehouse.warehouse.lake.changes import LakeChange
 from tracehouse.warehouse.lake.connections import reading_lake
-from tracehouse.warehouse.lake.dump_locations import DumpLocation
-from tracehouse.warehouse.lake.ids import LakeIds
+from tracehouse.warehouse.lake.ids import DumpLocation, LakeIds
 from tracehouse.warehouse.lake.layout import LakePart
 from tracehouse.warehouse.lake.writing import read_dumps, write_parts
 

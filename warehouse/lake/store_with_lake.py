@@ -12,7 +12,7 @@ from tracehouse.warehouse.catalogue.views import reads_table
 from tracehouse.warehouse.engine.store_connections import StoreConnections, Trust
 from tracehouse.warehouse.lake.commits import read_state
 from tracehouse.warehouse.lake.damage import lake_errors
-from tracehouse.warehouse.lake.dump_locations import locate_dumps
+from tracehouse.warehouse.lake.ids import locate_dumps
 from tracehouse.warehouse.lake.place import Lake
 from tracehouse.warehouse.lake.schemas import TABLES
 from tracehouse.warehouse.lake.tables import read_columns

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tracehouse.warehouse.engine.checksums import TABLES_OF_DUMPS, dump_checksums
 from tracehouse.warehouse.errors import LakeError
-from tracehouse.warehouse.lake.commits import AddedFile, LakeState, read_state
+from tracehouse.warehouse.lake.commits import AddedFile, LakeState, read_filled_state, read_state
 from tracehouse.warehouse.lake.connections import reading_lake
 from tracehouse.warehouse.lake.damage import lake_errors, size_problem
-from tracehouse.warehouse.lake.dump_locations import find_repeated, locate_dumps
+from tracehouse.warehouse.lake.ids import find_repeated, locate_dumps
 from tracehouse.warehouse.lake.layout import SUFFIX, table_of
 from tracehouse.warehouse.lake.place import Lake, LakeFile
 from tracehouse.warehouse.lake.plans import planned_files
 from tracehouse.warehouse.lake.schemas import TABLES
+from tracehouse.warehouse.lake.writing import read_dumps
 
 _COUNTS = """
 SELECT d.sha256, d.n_events, coalesce(e.n, 0) AS n
@@ -115,3 +118,36 @@ def _check_dumps(lake: Lake, state: LakeState) -> Sequence[LakeProblem]:
                 problem = f"has {found:,} events, wanted {wanted:,}"
                 problems.append(LakeProblem(f"dump {sha256}", problem, _AGAIN))
     return problems
+
+
+# In a lake, the ids in `dumps` are others, and dumps keep their events.
+_OTHERS = {"dumps", "event_histograms", "dropped_events"}
+_SAME = [name for name in TABLES_OF_DUMPS if name not in _OTHERS]
+_DROPPED = "SELECT dump_id FROM dropped_events"
+
+
+def find_wrong_dumps(connection: duckdb.DuckDBPyConnection, lake: Lake) -> list[tuple[str, str]]:
+    """SHA-256 of the dumps with wrong rows in a lake, each with the tables of these rows.
+
+    Dumps that the store lacks, or that changed since they were exported, are left out.
+
+    Raises:
+        LakeError: The lake does not exist, or cannot be read.
+    """
+    state = read_filled_state(lake)
+    own = {dump.sha256: dump for dump in read_dumps(connection)}
+    dropped = {row[0] for row in connection.execute(_DROPPED).fetchall()}
+    wrong: dict[str, list[str]] = {}
+    with lake_errors(lake, state), reading_lake(lake, state) as shared:
+        both = {
+            dump.dump_id: own[dump.sha256]
+            for dump in read_dumps(shared)
+            if dump.sha256 in own and dump.state == own[dump.sha256].state
+        }
+        for table in _SAME:
+            stored, found = (dump_checksums(one, table) for one in (connection, shared))
+            for id_, dump in both.items():
+                is_gone = table == "events" and dump.dump_id in dropped
+                if not is_gone and stored.get(dump.dump_id) != found.get(id_):
+                    wrong.setdefault(dump.sha256, []).append(table)
+    return [(sha256, ", ".join(sorted(tables))) for sha256, tables in wrong.items()]

@@ -33,9 +33,8 @@ from tracehouse.warehouse.children.process import (
 )
 from tracehouse.warehouse.errors import explain_failure
 from tracehouse.warehouse.load.content import decode_content
-from tracehouse.warehouse.load.control import control_dump
 from tracehouse.warehouse.load.delegate_metadata import load_parsers
-from tracehouse.warehouse.load.isolate import describe_failure
+from tracehouse.warehouse.load.isolate import control_dump, describe_failure
 from tracehouse.warehouse.load.logged_data import parse_metadata
 from tracehouse.warehouse.load.messages import FILES, pack_content, pack_decoded
 from tracehouse.warehouse.programs.event_origins import trace_program

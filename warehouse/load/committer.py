@@ -17,10 +17,15 @@ from tracehouse.ingest.producers import user_rules
 from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.load.batches import Batch
 from tracehouse.warehouse.load.content import Content, decode_content, stream_apart
-from tracehouse.warehouse.load.control import control_dump
 from tracehouse.warehouse.load.decoders import Decoder
-from tracehouse.warehouse.load.faults import describe_conflict, explain_refusal
-from tracehouse.warehouse.load.isolate import Failure, isolate, isolate_each
+from tracehouse.warehouse.load.isolate import (
+    Failure,
+    control_dump,
+    describe_conflict,
+    explain_refusal,
+    isolate,
+    isolate_each,
+)
 from tracehouse.warehouse.load.loader import Loader
 from tracehouse.warehouse.load.new_dump import NewDump
 from tracehouse.warehouse.load.summary import IngestSummary

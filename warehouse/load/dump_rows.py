@@ -2,31 +2,150 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tracehouse.ingest.manifest.resolver import Manifest
-from tracehouse.ingest.schemas.dumps import DUMPS
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.ingest.producers import COUNTER
+from tracehouse.ingest.schemas.dumps import COUNTERS, DUMPS
 from tracehouse.ingest.tables.user_kinds import with_user_kinds
 from tracehouse.warehouse.archive.entries import Ids
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.build_order import update_build_order
-from tracehouse.warehouse.engine.connection import registered
+from tracehouse.warehouse.engine.connection import insert_rows, registered
 from tracehouse.warehouse.errors import StoreError
-from tracehouse.warehouse.load.appending import append_rows
-from tracehouse.warehouse.load.counters import insert_counters, insert_logged_counters
-from tracehouse.warehouse.load.doubts import last_dump
 from tracehouse.warehouse.load.ids import Builds, NamedIds
 from tracehouse.warehouse.load.logged_data import attach_buffers, insert_values, parse_metadata
 from tracehouse.warehouse.load.new_dump import NewDump
-from tracehouse.warehouse.load.signature_rows import SignatureRows
+from tracehouse.warehouse.load.stored_events import append_rows
 from tracehouse.warehouse.programs.event_origins import trace_events
 from tracehouse.warehouse.programs.reader import Program, Programs
 from tracehouse.warehouse.statistics.arrays import Floats
 from tracehouse.warehouse.statistics.clock_steps import DELEGATE, RUNTIME
+
+_MANIFEST_ROWS = (
+    "DELETE FROM counters WHERE event_signature_id IS NULL AND dump_id IN (SELECT unnest(?))"
+)
+
+
+def insert_counters(
+    connection: duckdb.DuckDBPyConnection, manifests: Mapping[int, Manifest]
+) -> None:
+    """Insert the counters in manifests of new dumps, by id."""
+    rows = [row for id_, manifest in manifests.items() for row in _rows(id_, manifest)]
+    append_rows(connection, "counters", pa.Table.from_pylist(rows, COUNTERS))
+
+
+def replace_counters(
+    connection: duckdb.DuckDBPyConnection, manifests: Mapping[int, Manifest]
+) -> None:
+    """Replace the counters of stored dumps, by id, that come from their manifests."""
+    connection.execute(_MANIFEST_ROWS, [list(manifests)])
+    insert_counters(connection, manifests)
+
+
+def insert_logged_counters(
+    connection: duckdb.DuckDBPyConnection, events: pa.Table, signatures: pa.Table
+) -> None:
+    """Insert the counters that delegates logged as events; `events` have dump ids."""
+    logged = pc.equal(signatures["kind"], COUNTER)
+    if pc.any(logged).as_py():
+        with (
+            registered(connection, "new_events", events),
+            registered(connection, "new_signatures", signatures.filter(logged)),
+        ):
+            found = connection.sql(read_statement("logged_counters")).to_arrow_table()
+            append_rows(connection, "counters", found)
+
+
+def _rows(dump_id: int, manifest: Manifest) -> Iterator[dict[str, Any]]:
+    for counter in manifest.counters or ():
+        facts = {"dump_id": dump_id, **counter.model_dump(include={"name", "unit", "source"})}
+        if counter.value is not None:
+            yield {**facts, "run_index": None, "value": counter.value}
+        for run_index, value in enumerate(counter.values or ()):
+            if value is not None:
+                yield {**facts, "run_index": run_index, "value": value}
+
+
+_MOST_KNOWN = 1 << 17  # ids remembered per table
+
+
+class SignatureRows:
+    """A table of signatures; caches some of its ids, so it is void after a rollback.
+
+    Most signatures of a dump occurred recently. Recent ids are in memory; others are looked up in
+    the store.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, table: str) -> None:
+        self._connection, self._table = connection, table
+        self._known: set[int] = set()
+
+    def insert(self, rows: pa.Table) -> None:
+        """Insert new rows; ids are in the first column, and may repeat."""
+        ids, first = np.unique(rows.column(0).to_numpy(), return_index=True)
+        is_unknown = [id_ not in self._known for id_ in ids.tolist()]
+        ids, first = ids[is_unknown], first[is_unknown]
+        if not len(ids):
+            return
+        if len(self._known) + len(ids) > _MOST_KNOWN:
+            self._known.clear()
+        self._known.update(ids[:_MOST_KNOWN].tolist())
+        is_new = ~np.isin(ids, self._stored(rows.column_names[0], ids))
+        insert_rows(self._connection, self._table, rows.take(np.sort(first[is_new])))
+
+    def _stored(self, column: str, ids: np.typing.NDArray[np.int64]) -> list[int]:
+        with registered(self._connection, "wanted", pa.table({"id": ids})):
+            text = f"SELECT {column} FROM {self._table} WHERE {column} IN (SELECT id FROM wanted)"  # noqa: S608
+            return [row[0] for row in self._connection.execute(text).fetchall()]
+
+
+_HOUR_NS = 3_600e9  # the runs of very few dumps take longer in total
+_LAST_DUMP = "SELECT coalesce(max(dump_id), 0) FROM dumps"
+
+
+def last_dump(connection: duckdb.DuckDBPyConnection) -> int:
+    """Id of the last dump in a store; 0 in an empty store."""
+    ((number,),) = connection.execute(_LAST_DUMP).fetchall()
+    return int(number)
+
+
+def read_doubts(
+    connection: duckdb.DuckDBPyConnection, programs: Collection[int], *, after: int
+) -> tuple[str, ...]:
+    """Sentences about ETRecords that disagree with their dumps, and about implausible clocks.
+
+    `programs` are ids of ETRecords; the clocks of dumps up to the id `after` are not checked.
+    """
+    values = {"after": after, "most_ns": _HOUR_NS}
+    clocks = connection.execute(read_statement("clock_doubts"), values).fetchall()
+    doubts = [_clock_doubt(*row) for row in clocks]
+    if programs:
+        listed = {"programs": list(programs)}
+        rows = connection.execute(read_statement("doubts"), listed).fetchall()
+        doubts += [row[0] for row in rows]
+    return tuple(doubts)
+
+
+def _clock_doubt(unit: str, count: int, source: str, ran_ns: float) -> str:
+    more = f" and {count - 1:,} more" if count > 1 else ""
+    return (
+        f"{source}{more}: with a clock in {unit} it would have run for "
+        f"{_time_text(ran_ns)}: is the clock's unit right (--clock, or clock in the manifest)? "
+        "'tracehouse store amend --where ... --set clock=ns' corrects stored dumps"
+    )
+
+
+def _time_text(ran_ns: float) -> str:
+    hours = ran_ns / _HOUR_NS
+    return f"{hours:,.1f} hours" if hours < 48 else f"{hours / 24:,.1f} days"
+
 
 Facts = dict[str, Any]  # columns of dumps
 

@@ -6,21 +6,32 @@ Three kinds of errors are told apart here, for every road of a dump into a store
 * errors of the machine, the disk, the store or the settings (`ERRORS_OF_THE_WORK`), and foreseen
   ones: they are passed on, so the work stops and no dump is refused;
 * all others: bugs. A dump is refused for a bug only if another dump, which is known to be good,
-  passes the same step (`warehouse.load.control`). If it does not, the bug is passed on.
+  passes the same step (`warehouse.load.isolate`). If it does not, the bug is passed on.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import cache
+from itertools import count
+from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
 
-from tracehouse.ingest.errors import IngestError
+from tracehouse.ingest.dump import Refusal
+from tracehouse.ingest.errors import DumpError, IngestError
+from tracehouse.ingest.file_magic import describe_bytes
+from tracehouse.ingest.manifest.fields import describe_differences
+from tracehouse.ingest.manifest.models import Build, Device, Manifest, Model
+from tracehouse.ingest.profiler_blob.blocks import HEADER, decode_profiler_blob
+from tracehouse.ingest.sources.file_names import UNPACKED
+from tracehouse.ingest.tracer.writer import ETDumpWriter
 from tracehouse.warehouse.errors import WarehouseError
+from tracehouse.warehouse.load.new_dump import NewDump
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -122,3 +133,58 @@ def describe_failure(error: Exception) -> str:
     name = type(error).__name__
     text = (f"{name}: {first}" if first else name).encode("utf-8", "backslashreplace").decode()
     return f"{text}; this is a bug, or the dump asks for too much memory: please report it"
+
+
+_NO_DUMP = "bad_identifier"  # neither an ETDump nor a profiler blob
+_SUFFIXES = tuple(f".prof{packing}" for packing in ("", *UNPACKED))
+_NAME_BYTES = 32
+_LAST_VERSION = 16  # far above the existing ones
+
+
+def explain_refusal(refusal: Refusal, data: Any) -> Refusal:
+    """The decoder's refusal; for data that resembles a profiler blob, the fault of the blob."""
+    is_named = refusal.source.lower().endswith(_SUFFIXES)
+    is_short = is_named and len(data) < HEADER.itemsize
+    is_unknown = refusal.reason == _NO_DUMP and describe_bytes(data) is None
+    is_meant = is_unknown and (is_named or _starts_like_blob(data))
+    if is_short or is_meant:
+        try:
+            decode_profiler_blob(data, refusal.source)
+        except DumpError as error:
+            detail = f"as a profiler blob: {error.detail}"
+            reason, offset = error.reason, error.byte_offset
+            return refusal._replace(reason=reason, byte_offset=offset, detail=detail)
+    return refusal
+
+
+def describe_conflict(sha256: str, new_manifest: str, known_manifest: str) -> str:
+    """The conflict of a dump's new manifest with its known one, and how to resolve it."""
+    differences = describe_differences(new_manifest, known_manifest)
+    return (
+        f"these bytes are known under another manifest ({differences}): correct this manifest, or "
+        f"the known one with 'tracehouse store amend --dump {sha256[:12]} --set FIELD=VALUE', or "
+        "accept the known one"
+    )
+
+
+def _starts_like_blob(data: Any) -> bool:
+    """Whether bytes start with a block's name and a plausible version, whatever follows."""
+    head = bytes(memoryview(data).cast("B")[: _NAME_BYTES + 4])
+    name, end, _ = head[:_NAME_BYTES].partition(b"\0")
+    version = int.from_bytes(head[_NAME_BYTES:], "little")
+    is_name = bool(name and end) and name.isascii() and name.decode("ascii").isprintable()
+    return is_name and 0 < version <= _LAST_VERSION
+
+
+_NAME = "control"
+
+
+@cache
+def control_dump() -> NewDump:
+    """The dump, under a SHA-256 that no bytes have in a store."""
+    tracer = ETDumpWriter(clock=count(1).__next__)
+    with tracer.block(_NAME), tracer.profile(_NAME, instruction=0):
+        pass
+    data, _ = tracer.finish()
+    stated = Manifest(device=Device(name=_NAME), build=Build(id=_NAME), model=Model(name=_NAME))
+    return NewDump(_NAME, hashlib.sha256(_NAME.encode()).hexdigest(), stated, data=data)

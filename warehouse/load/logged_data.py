@@ -12,12 +12,11 @@ import pyarrow as pa
 
 from tracehouse.ingest.debug_buffer import PART_BYTES, build_tensors
 from tracehouse.ingest.dump import HashedFile
-from tracehouse.ingest.schemas.dumps import DELEGATE_METADATA
-from tracehouse.ingest.schemas.tensors import SHA256, TENSORS
+from tracehouse.ingest.schemas.dumps import DELEGATE_METADATA, SHA256, TENSORS
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.connection import insert_rows, registered
-from tracehouse.warehouse.load.appending import append_rows
 from tracehouse.warehouse.load.delegate_metadata import metadata_json
+from tracehouse.warehouse.load.stored_events import append_rows
 
 Buffers = Mapping[int, HashedFile]
 

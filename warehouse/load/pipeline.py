@@ -11,24 +11,89 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
-from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.dump import Dump, HashedFile, Refusal
 from tracehouse.warehouse.archive.archive import Archive
-from tracehouse.warehouse.engine.long_values import LongValues, find_long_values
-from tracehouse.warehouse.load.appending import ROW_GROUP
-from tracehouse.warehouse.load.batches import Batch, plan_batches, size_of
+from tracehouse.warehouse.engine.memory_limit import LongValues, find_long_values
+from tracehouse.warehouse.load.batches import Batch, ManifestAndCompanions, plan_batches, size_of
 from tracehouse.warehouse.load.committer import Committer
 from tracehouse.warehouse.load.content import Content, decode_apart, read_dumps
 from tracehouse.warehouse.load.decoders import OWN_DECODER, Decoder
-from tracehouse.warehouse.load.deduplicator import Deduplicator
-from tracehouse.warehouse.load.doubts import last_dump, read_doubts
-from tracehouse.warehouse.load.interpreter import tuned_interpreter
+from tracehouse.warehouse.load.dump_rows import last_dump, read_doubts
 from tracehouse.warehouse.load.stored_dumps import StoredDumps
+from tracehouse.warehouse.load.stored_events import ROW_GROUP
 from tracehouse.warehouse.load.summary import IngestProgress, IngestSummary
+
+_SWITCH_SECONDS = 0.0005  # a tenth of Python's default
+
+
+@contextmanager
+def tuned_interpreter() -> Iterator[None]:
+    """Pause the garbage collector and shorten the switch interval until the body ends.
+
+    The collector would scan all objects repeatedly; the caller collects new objects after each
+    group instead. Threads that commit or read often wait for DuckDB and the disk, and would then
+    also wait for a computing thread. A disabled collector stays disabled, and a shorter interval
+    stays.
+    """
+    is_collecting, interval = gc.isenabled(), sys.getswitchinterval()
+    gc.disable()
+    sys.setswitchinterval(min(interval, _SWITCH_SECONDS))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(interval)
+        if is_collecting:
+            gc.enable()
+
+
+class Deduplicator:
+    """Sorts dumps that were read, in order and in one thread; the batches go to the commit."""
+
+    def __init__(self, stored: StoredDumps, decoder: Decoder) -> None:
+        self._stored = stored
+        self._reader = ManifestAndCompanions(decoder)
+        self._manifests: dict[str, str] = {}  # of every dump so far, by SHA-256
+        self._unarchived: set[str] = set()  # stored dumps
+
+    def sort(self, dumps: Sequence[Dump], read: Sequence[HashedFile | Refusal]) -> Batch:
+        """The batch of some dumps: those to decode, duplicates, and refused ones."""
+        files = [file for file in read if isinstance(file, HashedFile)]
+        batch = Batch(len(dumps), sum(len(file.data) for file in files))
+        self._look_up([file.sha256 for file in files])
+        for dump, file in zip(dumps, read, strict=True):
+            if isinstance(file, Refusal):
+                batch.refused.append(file)
+            else:
+                self._add(dump, file, batch)
+        self._reader.try_buffers(batch)
+        return batch
+
+    def _add(self, incoming: Dump, file: HashedFile, batch: Batch) -> None:
+        dump = self._reader.read(incoming, file, batch)
+        if dump is None:
+            return
+        known = self._manifests.get(dump.sha256)
+        if known is None:
+            self._manifests[dump.sha256] = dump.manifest.canonical_json()
+            batch.dumps.append(dump)
+            return
+        data = dump.data if dump.sha256 in self._unarchived else None
+        batch.duplicates.append(dump._replace(data=data, known_manifest=known))
+
+    def _look_up(self, hashes: Sequence[str]) -> None:
+        """Remember the manifests of dumps that are in the store."""
+        known = self._stored.manifests(hashes)
+        if known:
+            self._unarchived |= self._stored.unarchived(known)
+        for sha256, manifest in known.items():
+            self._manifests[sha256] = sys.intern(manifest)  # many dumps have the same
+
 
 # With fewer events at a time, DuckDB's row groups would be so empty that it rewrites them when the
 # store closes (it looks for four in a row that fit into three), and the file twice as large.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 from tracehouse.ingest.dump import Refusal
-from tracehouse.warehouse.engine.long_values import LongValues
+from tracehouse.warehouse.engine.memory_limit import LongValues
 
 
 class IngestProgress(NamedTuple):

@@ -23,7 +23,7 @@ from tracehouse.warehouse.catalogue.queries import (
 )
 from tracehouse.warehouse.engine.aligned_operators import VIEW, Pair
 from tracehouse.warehouse.engine.build_order import read_build_order
-from tracehouse.warehouse.engine.functions import named_functions
+from tracehouse.warehouse.engine.sql_functions import named_functions
 from tracehouse.warehouse.engine.store_connections import find_pair
 from tracehouse.warehouse.lake.commits import LakeState, read_filled_state
 from tracehouse.warehouse.lake.connections import LakeConnections, reading_lake

@@ -26,7 +26,7 @@ from tracehouse.warehouse.lake.commits import (
     write_commit,
 )
 from tracehouse.warehouse.lake.damage import lake_errors
-from tracehouse.warehouse.lake.dump_locations import locate_dumps
+from tracehouse.warehouse.lake.ids import locate_dumps
 from tracehouse.warehouse.lake.place import Lake
 from tracehouse.warehouse.lake.plans import finish_plans
 from tracehouse.warehouse.lake.rewriting import remove_dumps

@@ -19,8 +19,7 @@ from tracehouse.warehouse.archive.entries import AMENDED, Entry, Ids
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.connection import registered
 from tracehouse.warehouse.errors import QueryError
-from tracehouse.warehouse.load.counters import replace_counters
-from tracehouse.warehouse.load.dump_rows import DumpRows
+from tracehouse.warehouse.load.dump_rows import DumpRows, replace_counters
 from tracehouse.warehouse.load.entries import parse_manifest
 from tracehouse.warehouse.load.ids import merge_dimensions
 from tracehouse.warehouse.load.logged_data import parse_metadata

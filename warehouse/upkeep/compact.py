@@ -19,8 +19,7 @@ from tracehouse.warehouse.engine.connection import (
     translated_errors,
     use_database,
 )
-from tracehouse.warehouse.engine.long_values import stored_long_values
-from tracehouse.warehouse.engine.memory_limit import ASKING
+from tracehouse.warehouse.engine.memory_limit import ASKING, stored_long_values
 from tracehouse.warehouse.engine.migrations import migrate
 from tracehouse.warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER, make_file
 from tracehouse.warehouse.engine.store_lock import StoreLock

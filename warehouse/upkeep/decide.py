@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from tracehouse.ingest.schemas.attributes import compose
-from tracehouse.ingest.schemas.decisions import DECISION_STATES, GROUP_DECISIONS
+from tracehouse.ingest.schemas.upkeep import DECISION_STATES, GROUP_DECISIONS
 from tracehouse.warehouse.archive.entries import DECIDED, Entry
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.connection import insert_rows

@@ -11,8 +11,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from tracehouse.ingest.schemas.archive import ARCHIVED_FILES
 from tracehouse.ingest.schemas.dumps import STORED
+from tracehouse.ingest.schemas.upkeep import ARCHIVED_FILES
 from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.archive.entries import (
     DEBUG_BUFFER,

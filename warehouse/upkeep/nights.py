@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from tracehouse.ingest.schemas.nights import JUDGED_NIGHTS
+from tracehouse.ingest.schemas.upkeep import JUDGED_NIGHTS
 from tracehouse.warehouse.archive.entries import JUDGED, Entry
 from tracehouse.warehouse.engine.connection import insert_rows, registered
 from tracehouse.warehouse.upkeep.recording import recorded_upkeep

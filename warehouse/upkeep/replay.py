@@ -12,22 +12,49 @@ import duckdb
 import pyarrow as pa
 
 from tracehouse.ingest.dump import Refusal
-from tracehouse.ingest.schemas.archive import ARCHIVE_SEGMENTS, ARCHIVED_FILES
+from tracehouse.ingest.schemas.upkeep import ARCHIVE_SEGMENTS, ARCHIVED_FILES
 from tracehouse.warehouse.archive.archive import Archive
-from tracehouse.warehouse.archive.entries import REFUSED, SETTLED, Entry
+from tracehouse.warehouse.archive.entries import (
+    AMENDED,
+    DECIDED,
+    DROPPED,
+    FORGOTTEN,
+    JUDGED,
+    REFUSED,
+    SETTLED,
+    Entry,
+)
 from tracehouse.warehouse.engine.connection import insert_rows, open_cursor, transaction
 from tracehouse.warehouse.errors import UnloadableDumpsError
 from tracehouse.warehouse.load.batches import Batch
 from tracehouse.warehouse.load.committer import Committer
 from tracehouse.warehouse.load.decoders import OWN_DECODER, Decoder
 from tracehouse.warehouse.load.entries import refusal_of
-from tracehouse.warehouse.load.interpreter import tuned_interpreter
 from tracehouse.warehouse.load.loader import Loader
 from tracehouse.warehouse.load.new_dump import NewDump
-from tracehouse.warehouse.load.pipeline import count_cores, decoded_groups
+from tracehouse.warehouse.load.pipeline import count_cores, decoded_groups, tuned_interpreter
 from tracehouse.warehouse.load.summary import IngestProgress, IngestSummary
+from tracehouse.warehouse.upkeep.amend import amend_dumps
 from tracehouse.warehouse.upkeep.archived_batches import ArchiveReader, Selection
-from tracehouse.warehouse.upkeep.changes import CHANGES, apply_changes
+from tracehouse.warehouse.upkeep.decide import store_decisions
+from tracehouse.warehouse.upkeep.forget import delete_dumps
+from tracehouse.warehouse.upkeep.nights import store_nights
+from tracehouse.warehouse.upkeep.retain import drop_events
+
+CHANGES = {
+    AMENDED: amend_dumps,
+    DROPPED: drop_events,
+    FORGOTTEN: delete_dumps,
+    DECIDED: store_decisions,
+    JUDGED: store_nights,
+}
+
+
+def apply_changes(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:
+    """Apply upkeep entries in order, in the open transaction; other entries are skipped."""
+    for kind, some in groupby(entries, attrgetter("kind")):
+        if kind in CHANGES:
+            CHANGES[kind](connection, list(some))
 
 
 def replay(

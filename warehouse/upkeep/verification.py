@@ -30,8 +30,7 @@ from tracehouse.warehouse.engine.connection import (
     translated_errors,
     use_database,
 )
-from tracehouse.warehouse.engine.long_values import stored_long_values
-from tracehouse.warehouse.engine.memory_limit import ASKING
+from tracehouse.warehouse.engine.memory_limit import ASKING, stored_long_values
 from tracehouse.warehouse.engine.migrations import migrate
 from tracehouse.warehouse.engine.store_file import FILE_NAME
 from tracehouse.warehouse.engine.tables import VIEW_ROWS

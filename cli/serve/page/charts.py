@@ -16,8 +16,7 @@ from tracehouse.cli.serve.page.site import Parts
 from tracehouse.queries.cells import is_number
 from tracehouse.queries.plain_values import plain_rows
 from tracehouse.queries.plots.line_figure import line_figure
-from tracehouse.queries.report.axis import AxisKind
-from tracehouse.queries.report.drawing import Scale, lines, picture, scale_of, title
+from tracehouse.queries.report.drawing import AxisKind, Scale, lines, picture, scale_of, title
 from tracehouse.queries.report.figures import count_text, measure_text, name_text
 from tracehouse.queries.report.line_chart import (
     COLOURS,

@@ -9,9 +9,9 @@ import pytest
 from tests.support.stores import MANIFEST
 from tests.support.tiny_dumps import stored_event_counts, tiny_incoming
 from tracehouse import Warehouse
-from tracehouse.cli.handover import inboxes
+from tracehouse.cli.handover import watching
 from tracehouse.cli.handover.delivering import hand_over
-from tracehouse.cli.handover.inboxes import open_inbox
+from tracehouse.cli.handover.watching import open_inbox
 from tracehouse.ingest.dump import Dump
 from tracehouse.ingest.manifest.models import Manifest
 
@@ -67,8 +67,8 @@ def test_it_waits_while_too_much_lies_in_the_inbox(
     store = tmp_path / "store"
     with Warehouse.open(store, create=True) as warehouse, open_inbox(store) as take:
         take([tiny_incoming(1)])
-        monkeypatch.setattr(inboxes, "_MOST_BYTES", 10)
-        monkeypatch.setattr(inboxes.time, "sleep", lambda _: warehouse.drain())
+        monkeypatch.setattr(watching, "_MOST_BYTES", 10)
+        monkeypatch.setattr(watching.time, "sleep", lambda _: warehouse.drain())
         take([tiny_incoming(2)])
         assert warehouse.drain().n_dumps == 1
     assert len(stored_event_counts(store)) == 2

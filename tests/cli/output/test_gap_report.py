@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from tracehouse.cli.output.gap_report import arrange_gaps
+from tracehouse.cli.commands.numeric_gap import arrange_gaps
 
 WIDE = {
     "method": ["forward", "forward"],

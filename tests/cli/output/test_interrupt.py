@@ -28,7 +28,7 @@ main()
 BUSY = """
 import os, signal, threading
 import duckdb
-from tracehouse.cli.output.interrupt import interruptible_bar
+from tracehouse.cli.output.progress import interruptible_bar
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 with interruptible_bar():
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tracehouse.queries.report.axis import AxisKind, axis_of, log_ticks, round_ticks
+from tracehouse.queries.report.drawing import AxisKind, axis_of, log_ticks, round_ticks
 
 
 def test_values_stand_between_the_edges_of_the_axis() -> None:

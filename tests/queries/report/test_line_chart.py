@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.reports import read_xml
-from tracehouse.queries.report.axis import AxisKind
+from tracehouse.queries.report.drawing import AxisKind
 from tracehouse.queries.report.line_chart import Line, LineChart, Mark, line_chart
 
 BUILDS = ["b1", "b2", "b3"]

@@ -30,7 +30,7 @@ from tests.tools.audit.questions import Question
 from tests.tools.audit.recordings import Recording, parse_time
 from tracehouse import Warehouse
 from tracehouse.warehouse.catalogue.queries import find_query
-from tracehouse.warehouse.engine.functions import register_functions
+from tracehouse.warehouse.engine.sql_functions import register_functions
 
 # Filters of rows, and the columns that they go by.
 OF_OPERATORS = {"run": "run", "event": "event_name", "delegate_id": "delegate_id",

@@ -19,7 +19,7 @@ from tracehouse.warehouse.catalogue.time_limits import (
     portion_column,
     split_question,
 )
-from tracehouse.warehouse.engine.functions import register_functions
+from tracehouse.warehouse.engine.sql_functions import register_functions
 
 SPLIT = {
     name: query.header.portions for name, query in load_catalogue().items() if query.header.portions

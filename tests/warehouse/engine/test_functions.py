@@ -2,7 +2,7 @@ import duckdb
 import pytest
 
 from tracehouse import Warehouse
-from tracehouse.warehouse.engine.functions import FUNCTIONS, named_functions, register_functions
+from tracehouse.warehouse.engine.sql_functions import FUNCTIONS, named_functions, register_functions
 
 ALL = " ".join(f"{function.name}()" for function in FUNCTIONS)
 

@@ -5,7 +5,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from tests.support.stores import copy_new_store
-from tracehouse.warehouse.engine.long_values import LongValues, find_long_values, stored_long_values
+from tracehouse.warehouse.engine.memory_limit import (
+    LongValues,
+    find_long_values,
+    stored_long_values,
+)
 from tracehouse.warehouse.engine.store_file import FILE_NAME
 from tracehouse.warehouse.store import Store
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from tests.support.plans import ended_process
-from tracehouse.warehouse.engine.processes import is_running
+from tracehouse.warehouse.engine.store_lock import is_running
 
 
 @pytest.mark.system

@@ -12,9 +12,9 @@ import pytest
 from tracehouse.warehouse.catalogue.dialect import duckdb_text
 from tracehouse.warehouse.catalogue.queries import load_catalogue
 from tracehouse.warehouse.catalogue.views import load_views
-from tracehouse.warehouse.engine.functions import FUNCTIONS
 from tracehouse.warehouse.engine.sql_functions import (
     FILE_FUNCTIONS,
+    FUNCTIONS,
     SYSTEM_VIEWS,
     TABLE_FUNCTIONS,
     VALUE_FUNCTIONS,

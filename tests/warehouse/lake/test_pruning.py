@@ -16,7 +16,7 @@ from tracehouse.warehouse.catalogue.answers import answer_query
 from tracehouse.warehouse.catalogue.queries import find_query
 from tracehouse.warehouse.engine.build_order import update_build_order
 from tracehouse.warehouse.errors import ParameterError
-from tracehouse.warehouse.lake.pruning import PRUNED_TABLES
+from tracehouse.warehouse.lake.connections import PRUNED_TABLES
 
 # Three days, and two models.
 _SPREAD = """

@@ -10,7 +10,7 @@ from tests.support.lakes import files_of
 from tests.support.planted import make_full_store
 from tracehouse import Warehouse
 from tracehouse.warehouse.lake.place import Lake
-from tracehouse.warehouse.lake.wrong_dumps import find_wrong_dumps
+from tracehouse.warehouse.lake.verification import find_wrong_dumps
 from tracehouse.warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
 from tracehouse.warehouse.upkeep.choice import choose_dumps
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.stores import writing
 from tracehouse.ingest.schemas.rollups import EVENT_HISTOGRAMS
-from tracehouse.warehouse.load.appending import append_rows
+from tracehouse.warehouse.load.stored_events import append_rows
 
 ROWS, PIECE = 1_200_000, 70_001
 GROUP_ROWS = 122_880

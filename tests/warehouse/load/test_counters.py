@@ -8,7 +8,7 @@ from tests.support.stores import COUNTERS, MANIFEST
 from tracehouse import decode_dumps
 from tracehouse.ingest.manifest.models import Manifest
 from tracehouse.warehouse.load.content import number_dumps
-from tracehouse.warehouse.load.counters import (
+from tracehouse.warehouse.load.dump_rows import (
     insert_counters,
     insert_logged_counters,
     replace_counters,

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tracehouse.warehouse.load.interpreter import tuned_interpreter
+from tracehouse.warehouse.load.pipeline import tuned_interpreter
 
 SHORT = pytest.approx(0.0005, rel=0.01)
 DEFAULT = pytest.approx(0.005)

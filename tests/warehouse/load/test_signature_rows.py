@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from tracehouse.ingest.schemas.dumps import EVENT_SIGNATURES
-from tracehouse.warehouse.load import signature_rows
-from tracehouse.warehouse.load.signature_rows import SignatureRows
+from tracehouse.warehouse.load import dump_rows
+from tracehouse.warehouse.load.dump_rows import SignatureRows
 
 
 def rows(ids: list[int]) -> pa.Table:
@@ -36,7 +36,7 @@ def stored(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, str]]:
 def test_each_signature_is_stored_once_however_few_are_remembered(
     connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(signature_rows, "_MOST_KNOWN", most)
+    monkeypatch.setattr(dump_rows, "_MOST_KNOWN", most)
     signatures = SignatureRows(connection, "event_signatures")
     signatures.insert(rows([5, -3, 5, 9]))
     signatures.insert(rows([]))
@@ -49,7 +49,7 @@ def test_each_signature_is_stored_once_however_few_are_remembered(
 def test_no_more_ids_are_remembered_than_the_bound(
     connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(signature_rows, "_MOST_KNOWN", 100)
+    monkeypatch.setattr(dump_rows, "_MOST_KNOWN", 100)
     signatures = SignatureRows(connection, "event_signatures")
     for first in range(0, 1000, 70):
         signatures.insert(rows(list(range(first, first + 90))))

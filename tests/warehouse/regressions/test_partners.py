@@ -11,7 +11,7 @@ from tests.support.fleet_rows import SCHEMA, fleet_row, make_fleet
 from tests.support.store_rows import LONG_AGO, Event, StoreRows
 from tracehouse.warehouse.catalogue.dialect import duckdb_text
 from tracehouse.warehouse.catalogue.queries import expand_statement
-from tracehouse.warehouse.engine.functions import register_functions
+from tracehouse.warehouse.engine.sql_functions import register_functions
 from tracehouse.warehouse.regressions.fleet import build_fleet
 from tracehouse.warehouse.regressions.partners import cancel_partners
 from tracehouse.warehouse.regressions.series_values import gather_recordings

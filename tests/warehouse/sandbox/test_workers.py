@@ -19,7 +19,7 @@ from tests.support.waiting import until
 from tracehouse import Warehouse
 from tracehouse.warehouse.catalogue.views import load_views
 from tracehouse.warehouse.children.process import ChildProcess
-from tracehouse.warehouse.engine.functions import FUNCTIONS
+from tracehouse.warehouse.engine.sql_functions import FUNCTIONS
 from tracehouse.warehouse.errors import CostlyStatementError, StatementError, StoreError
 from tracehouse.warehouse.sandbox.bounds import Bounds
 from tracehouse.warehouse.sandbox.workers import Sandbox, Stop
