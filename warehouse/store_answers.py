@@ -19,7 +19,7 @@ from tracehouse.warehouse.engine.connection import reading
 from tracehouse.warehouse.engine.deadlines import within
 from tracehouse.warehouse.engine.statements import answer_statement
 from tracehouse.warehouse.engine.views import comment_views
-from tracehouse.warehouse.errors import StatementError
+from tracehouse.warehouse.errors import QueryError, StatementError
 from tracehouse.warehouse.opening.read import errors_while_open
 from tracehouse.warehouse.opening.session import Session
 
@@ -181,15 +181,16 @@ class StoreAnswers:
     ) -> Any:
         """ExecuTorch's ExportedProgram of an ETRecord; executorch must be installed.
 
-        The ETRecord is read from the archive, otherwise from the file that it was ingested from. A
-        file that is gone raises SourceError; a file that changed, or a missing executorch, raises
-        QueryError.
+        It is read from the archive.
 
         Args:
             etrecord_id: The ETRecord.
             dump_id: A dump that was ingested with the ETRecord, instead of its id.
             graph: Name of the graph, as in the table graph_nodes; by default the program in the
                 edge dialect. ``GRAPH/METHOD`` names another method than forward.
+
+        Raises:
+            QueryError: executorch is missing, or the archive has lost the ETRecord.
         """
         from tracehouse.ingest.etrecord.names import EDGE_PROGRAM
         from tracehouse.warehouse.archive.archive import Archive
@@ -198,13 +199,13 @@ class StoreAnswers:
         wanted = graph or EDGE_PROGRAM
         with errors_while_open(self._path, self._session.answering.file):
             connection = self._session.answering.connection("trusted")
-            file, sha256 = programs.find_etrecord(
+            name, sha256 = programs.find_etrecord(
                 connection, etrecord_id=etrecord_id, dump_id=dump_id
             )
             archived = Archive(self._path).find(sha256)
-            if archived is not None:
-                return programs.pick_exported_program(archived.data, file.name, graph=wanted)
-            return programs.read_exported_program(file, graph=wanted, sha256=sha256)
+            if archived is None:
+                raise QueryError(f"{name}: not in the archive: ingest it again with its dump")
+            return programs.pick_exported_program(archived.data, name, graph=wanted)
 
     def within(
         self, seconds: float | None, stop: Event | None = None

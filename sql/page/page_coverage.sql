@@ -6,7 +6,7 @@
 -- filters: chosen_dumps
 --
 -- columns:
---   device       STRING  Name of the device.
+--   device
 --   build
 --   model_count  BIGINT  Models on a backend that were recorded, at least 1.
 SELECT

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import pickle
 import zipfile
@@ -12,8 +11,7 @@ from typing import Any
 import duckdb
 
 from tracehouse.ingest.etrecord.names import EDGE_PROGRAM, EXPORTED_PROGRAM
-from tracehouse.ingest.sources.places import Source, parse_source
-from tracehouse.ingest.sources.reading import read_source
+from tracehouse.ingest.sources.places import parse_source
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.errors import QueryError, suggest
 
@@ -46,30 +44,11 @@ def parse_etrecord(data: bytes | memoryview, name: str) -> Any:
         raise QueryError(f"{name}: ExecuTorch cannot read it: {problem}") from error
 
 
-def read_exported_program(source: Source, *, graph: str = EDGE_PROGRAM, sha256: str = "") -> Any:
-    """An ExportedProgram in an ETRecord; an unreadable file raises SourceError.
-
-    Args:
-        source: The ETRecord.
-        graph: Name of the program: edge_dialect_exported_program, exported_program, or one of the
-            graph map; with ``/METHOD`` for another method than forward.
-        sha256: SHA-256 that the file must have; empty for any.
-
-    Raises:
-        QueryError: The file is another one, executorch is not installed or cannot read the file, or
-            the ETRecord has no such graph.
-    """
-    data = read_source(source)
-    found = hashlib.sha256(data).hexdigest()
-    if sha256 not in ("", found):
-        raise QueryError(
-            f"{source.name}: has changed: SHA-256 {found:.16}..., wanted {sha256:.16}..."
-        )
-    return pick_exported_program(data, source.name, graph=graph)
-
-
 def pick_exported_program(data: bytes | memoryview, name: str, *, graph: str = EDGE_PROGRAM) -> Any:
     """An ExportedProgram in the bytes of an ETRecord; `name` is its name in messages.
+
+    `graph` is edge_dialect_exported_program, exported_program, or a name in the graph map; with
+    ``/METHOD`` it is of another method than forward.
 
     Raises:
         QueryError: executorch is not installed or cannot read the bytes, or there is no such graph.
@@ -83,8 +62,8 @@ def pick_exported_program(data: bytes | memoryview, name: str, *, graph: str = E
 
 def find_etrecord(
     connection: duckdb.DuckDBPyConnection, *, etrecord_id: int | None, dump_id: int | None
-) -> tuple[Source, str]:
-    """The source of a store's ETRecord, and its SHA-256.
+) -> tuple[str, str]:
+    """The file name of a store's ETRecord, and its SHA-256.
 
     Raises:
         QueryError: Not exactly one id is given, or the store has no such ETRecord or dump.
@@ -98,7 +77,7 @@ def find_etrecord(
         what = f"ETRecord {id_}" if dump_id is None else f"ETRecord of a dump {id_}"
         raise QueryError(f"the store has no {what}")
     name, sha256 = row
-    return parse_source(name), sha256
+    return parse_source(name).name, sha256
 
 
 def name_programs(record: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ Register it first: ``session.dataSource.register(EtdumpSource)``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from tracehouse.ingest.errors import SourceError
 from tracehouse.ingest.schemas.dumps import DECODED, ERRORS
 from tracehouse.ingest.watching.places import WatchedFile
 from tracehouse.warehouse.load.content import read_dumps
+from tracehouse.warehouse.spark.arrivals import Arrivals
 from tracehouse.warehouse.spark.inboxes import (
     ManifestDefaults,
     list_arrivals,
@@ -38,66 +39,6 @@ from tracehouse.warehouse.spark.inboxes import (
 if TYPE_CHECKING:
     from pyspark.sql.streaming.datasource import ReadLimit
     from pyspark.sql.types import StructType
-
-
-OVERLAP_NS = 24 * 3600 * 10**9
-
-Offset = dict[str, int]
-
-
-class Arrivals:
-    """The files that a stream had, and the new ones."""
-
-    def __init__(self, list_files: Callable[[], list[WatchedFile]]) -> None:
-        self._list = list_files
-        self._given: set[WatchedFile] = set()
-        self._batches: dict[tuple[int, int], list[WatchedFile]] = {}  # by its end
-        self._last: list[WatchedFile] | None = None  # of a stream that ends
-
-    def first(self) -> Offset:
-        """The offset before all files."""
-        return {"changed_ns": 0, "n_files": 0}
-
-    def close(self) -> None:
-        """Ignore files that arrive from now on."""
-        self._last = self._list()
-
-    def advance(self, start: Offset, most: int | None) -> Offset:
-        """The end of the next batch; the start itself if nothing is new."""
-        new = [file for file in self._since(start) if file not in self._given][:most]
-        if not new:
-            return start
-        end = {
-            "changed_ns": max(start["changed_ns"], new[-1].mtime_ns),
-            "n_files": start["n_files"] + len(new),
-        }
-        self._given.update(new)
-        self._batches = {_key(end): new}
-        return end
-
-    def between(self, start: Offset, end: Offset) -> Sequence[WatchedFile]:
-        """The files of a batch.
-
-        A batch from before a restart lacks late files, which are repeated with all files of that
-        day.
-        """
-        if _key(end) in self._batches:
-            return self._batches[_key(end)]
-        after, until = start["changed_ns"], end["changed_ns"]
-        return [file for file in self._since(start) if after < file.mtime_ns <= until]
-
-    def _since(self, start: Offset) -> list[WatchedFile]:
-        floor = start["changed_ns"] - OVERLAP_NS
-        self._given = {file for file in self._given if file.mtime_ns > floor}
-        files = self._list() if self._last is None else self._last
-        return sorted(
-            (file for file in files if file.mtime_ns > floor), key=attrgetter("mtime_ns", "path")
-        )
-
-
-def _key(offset: Offset) -> tuple[int, int]:
-    return offset["changed_ns"], offset["n_files"]
-
 
 FILES = pa.schema(
     [("path", pa.string()), ("byte_count", pa.int64()), ("changed_at", pa.timestamp("us", "UTC"))]

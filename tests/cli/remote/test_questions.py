@@ -72,8 +72,9 @@ def test_a_command_that_waits_asks_again(run: Run, service: StandIn) -> None:
     assert run("--url", service.url, "query", "dumps", "--wait", "60").code == 0
 
 
-def test_status_is_the_row_of_the_service_which_may_be_older(run: Run, service: StandIn) -> None:
-    row = {"problem": "", "dumps": 12, "x": [1, 2]}
+def test_status_is_the_row_of_the_service(run: Run, service: StandIn) -> None:
+    flags = {"is_uncompacted": False, "damaged_dumps": 0, "damaged_tables": 0}
+    row = {"problem": "", "dumps": 12, "x": [1, 2], **flags}
     service.answers["/v1/status"] = arrow_answer(pa.Table.from_pylist([row]))
     done = run("--url", service.url, "status", "--format", "json")
     assert (done.code, json.loads(done.text)) == (0, [row])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tracehouse.ingest.watching.places import WatchedFile
-from tracehouse.warehouse.spark.source import OVERLAP_NS, Arrivals
+from tracehouse.warehouse.spark.arrivals import OVERLAP_NS, Arrivals
 
 
 def seen(path: str, at: int) -> WatchedFile:
