@@ -35,7 +35,9 @@ def counts(store: Path, *pools: str) -> Mapping[str, int]:
     with Warehouse.open(store, read_only=True) as reader:
         if pools:
             reader.limit_to(pools)
-        return {table: reader.sql(f"FROM {table}").num_rows for table in STORED}
+        columns = ", ".join(f"(SELECT count(*) FROM {table}) AS {table}" for table in STORED)
+        (found,) = reader.sql(f"SELECT {columns}").to_pylist()
+        return dict(found)
 
 
 def count_joined(store: Path, table: str, pool: str) -> int:
