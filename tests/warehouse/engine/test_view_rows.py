@@ -109,6 +109,11 @@ def test_rows_of_other_dumps_than_there_are_are_not_taken(path: Path, change: st
         plain.execute(change)
     with Warehouse.open(path, read_only=True) as store:
         assert find_kept_views(store._session.answering.for_statement("")) == {}
+
+
+def test_the_next_writer_keeps_the_right_rows(path: Path) -> None:
+    with duckdb.connect(str(path / "warehouse.duckdb")) as plain:
+        plain.execute("UPDATE dumps SET model_id = 3 - model_id")
     Warehouse.open_to_write(path).close()
     with Warehouse.open_to_write(path) as store:
         assert find_kept_views(store.writing).keys() == set(VIEWS)
