@@ -153,7 +153,7 @@ def test_counters_have_their_units_and_rates_are_inverted(tmp_path):
     assert {row["verdict"] for row in rows} == {"regression"}
 
 
-@pytest.mark.parametrize(("farm", "first"), [("nightly", 7), ("pool_store", 6), *_ALL_NIGHTS])
+@pytest.mark.parametrize(("farm", "first"), [("nightly", 9), ("pool_store", 8), *_ALL_NIGHTS])
 def test_each_night_tells_the_changes_up_to_it_and_those_that_later_nights_know_of(
     farm, first, request
 ):
