@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Hundreds of processes are started, each of which would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo pictures demo-serve drill test test-unit test-store test-system test-all lint parity audit fuzz mutate torture torture-service bench bench-against bench-scale bench-service bench-inspector bench-detection test-executorch dist test-clients test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
+.PHONY: help demo pictures demo-serve test test-unit test-store test-system test-all lint parity audit fuzz mutate torture torture-service bench bench-against bench-scale bench-service bench-inspector bench-detection test-executorch dist test-clients test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -31,9 +31,6 @@ pictures: .venv/.installed ## Make the pictures of documents anew, and what comm
 
 demo-serve: .venv/.installed ## Serve that farm, upload to it with curl, ask it, open its page
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tests/data/demo-serve.sh
-
-drill: .venv/.runtime ## Rebuild a hundredth of a store's archive in a scratch store, and compare (STORE=tracehouse.store)
-	$(BIN)/tracehouse store verify --drill $(if $(STORE),--store $(STORE))
 
 demo-spark: .venv-spark/.installed ## Take the dumps of tests/data/farm into a lake with Apache Spark, which needs Java 17
 	@PATH="$(CURDIR)/.venv-spark/bin:$$PATH" sh tests/data/demo-spark.sh

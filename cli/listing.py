@@ -17,31 +17,6 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Samples": ("sample",),
 }
 NAMES = frozenset(name for names in GROUPS.values() for name in names)
-# The canned queries by question, the most useful ones first.
-QUESTIONS: Mapping[str, tuple[str, ...]] = {
-    "First": (
-        *("coverage", "percentiles", "operator_hotspots", "framework_tax"),
-        *("regression_deltas", "build_history"),
-    ),
-    "How fast?": (
-        *("cold_start", "warmup", "token_latency", "scaling", "device_comparison"),
-        *("backend_comparison", "stability"),
-    ),
-    "Where does the time go?": (
-        *("module_totals", "layer_hotspots", "delegation_coverage", "delegate_transitions"),
-        *("outlier_runs", "run_timeline", "operator_variance", "roofline", "memory_totals"),
-        *("memory_by_instruction", "variance_components", "counter_totals"),
-    ),
-    "What changed?": (
-        *("comparison", "run_shifts", "memory_deltas", "exact_changes", "environment_changes"),
-        *("nightly_verdicts", "change_points", "tax_history", "op_type_history"),
-        *("numeric_divergence",),
-    ),
-    "What is there?": (
-        *("dumps", "coverage_gaps", "device_health", "device_days", "data_quality"),
-        *("ingest_errors", "notes", "event_blocks", "dump_values"),
-    ),
-}
 # By the words of a command, also of one below another.
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "demo": ("tracehouse demo",),
@@ -122,10 +97,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "tracehouse store verify --store farm.store",
         "tracehouse store verify --all --since 2026-11-01",
     ),
-    "store rebuild": (
-        "tracehouse store rebuild --store farm.store",
-        "tracehouse store rebuild --dumps 1f3a9c0e --url http://127.0.0.1:8080",
-    ),
+    "store rebuild": ("tracehouse store rebuild --store farm.store",),
     "store amend": (
         "tracehouse store amend --where device=pixel8,build=b1 --set build=b42",
         "tracehouse store amend --dump 1f3a9c0e --set device.os=Android --yes",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -62,14 +63,23 @@ def plain_plots(args: list[str]) -> list[str]:
     ]
 
 
-def write_answer(name: str, table: pa.Table, options: OutputOptions, *, plot: str | None) -> None:
+def write_answer(
+    name: str,
+    table: pa.Table,
+    options: OutputOptions,
+    *,
+    plot: str | None,
+    params: Mapping[str, object],
+) -> None:
     """Print or draw the answer of a canned query; raises OutputError if that fails.
 
     On a terminal, hotspots have bars, and histories are followed by their trends; in pipes and
     files, which programs read, neither is added.
     """
     if plot not in (None, ON_TERMINAL):
-        _draw(name, table, Path(str(plot)))
+        from tracehouse.queries.plots.figure import query_figure
+
+        _write_picture(query_figure(name, table, params), Path(str(plot)))
         return
     is_text = options.format is Format.TABLE and table.num_rows > 0
     is_seen = is_text and sys.stdout.isatty()
@@ -95,12 +105,6 @@ def draw_comparison(table: pa.Table, plot: str, *, base: str, head: str) -> None
 
     found = describe_pair(table.to_pylist(), base=base, head=head)
     _write_picture(comparison_picture(found), Path(plot))
-
-
-def _draw(name: str, table: pa.Table, path: Path) -> None:
-    from tracehouse.queries.plots.figure import query_figure
-
-    _write_picture(query_figure(name, table), path)
 
 
 def _write_picture(drawn: str, path: Path) -> None:

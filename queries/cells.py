@@ -246,15 +246,15 @@ def short_headings(columns: Sequence[Column]) -> list[str]:
 def heading(name: str) -> str:
     """A column's name in plain words; its unit is in the cells.
 
-    >>> heading("self_ns"), heading("call_count"), heading("p50_ns"), heading("event_name")
-    ('Self time', 'Calls', 'p50', 'Operator')
+    >>> heading("self_ns"), heading("call_count"), heading("p50_ns"), heading("refused_count")
+    ('Self time', 'Calls', 'p50', 'Refused')
     """
     if name == "event_name":
         return "Operator"
     words = name_text(name, MAX_CELL).removesuffix("_ns").removesuffix("_count").replace("_", " ")
     if name.endswith("_ns") and words in _TIMES:
         words = f"{words} time"
-    if name.endswith("_count"):
+    if name.endswith("_count") and not words.endswith("ed"):
         words = f"{words}s"
     is_percentile = words[:1] == "p" and words[1:].isdecimal()
     return words if is_percentile else f"{words[:1].upper()}{words[1:]}"

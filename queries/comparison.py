@@ -153,10 +153,10 @@ def comparison_picture(found: Comparison) -> str:
     return change_picture(found.operators, found.sentence, lead)
 
 
-def picture_of_rows(rows: Sequence[Row]) -> str:
-    """The same for rows of `comparison` or `regression_deltas` whose builds are not known."""
+def picture_of_rows(rows: Sequence[Row], *, base: str, head: str) -> str:
+    """The same for rows of `comparison` or `regression_deltas`."""
     levelled = [{"level": _LEVELS.get(row["kind"], "operator"), **row} for row in rows]
-    return comparison_picture(describe_pair(levelled, base="base", head="head"))
+    return comparison_picture(describe_pair(levelled, base=base, head=head))
 
 
 def _tables(found: Comparison) -> Iterator[tuple[str, ChangeTable]]:

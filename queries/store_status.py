@@ -15,7 +15,7 @@ _TEXTS = ("problem", "disabled_compression")
 _TRUTHS = ("is_locked", "is_uncompacted")
 _CONTENTS = ("events", "devices", "builds", "models")  # 'ls' lists them, for people
 _TIMES = (
-    "counted_at", "failed_checkpoint_at", "rebuilt_at", "last_ingest_at", "drill_succeeded_at",
+    "counted_at", "failed_checkpoint_at", "rebuilt_at", "last_ingest_at", "verified_at",
 )  # fmt: skip
 
 

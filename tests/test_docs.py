@@ -12,8 +12,8 @@ from tests.support.documents import DOCUMENTS, ROOT, anchors, links
 from tests.tools.site.reference import commands_page, queries_page, schema_page
 from tracehouse import Inspector
 from tracehouse.cli.app import app
-from tracehouse.cli.listing import QUESTIONS
 from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.queries.questions import QUESTIONS
 from tracehouse.warehouse.catalogue.queries import list_headers, list_queries
 from tracehouse.warehouse.catalogue.views import load_views
 from tracehouse.warehouse.engine.tables import TABLES

@@ -95,6 +95,7 @@ ROOMS = {
     "queries": set(),
     "queries.errors": set(),
     "queries.printable": set(),
+    "queries.questions": set(),
     "queries.plain_values": {"printable"},
     "queries.formats": {"plain_values", "printable"},
     "queries.event_blocks": {"errors", "printable"},

@@ -86,11 +86,7 @@ class Answer:
         """
         from tracehouse.queries.plots.figure import query_figure
 
-        if self.name == _COMPARISON and self._builds:
-            from tracehouse.queries.comparison import comparison_picture
-
-            return Picture(comparison_picture(_describe(self.table, **self._builds)))
-        return Picture(query_figure(self.name or "sql", self.table))
+        return Picture(query_figure(self.name or "sql", self.table, self._builds))
 
     def __len__(self) -> int:
         return self.num_rows

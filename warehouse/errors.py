@@ -107,25 +107,19 @@ class WriterWaitingError(StoreLockedError):
 
 
 class StoreVersionError(StoreError):
-    """A newer tracehouse wrote the store."""
+    """Another version of tracehouse wrote the store, or a snapshot of it."""
 
-    def __init__(self, path: str, version: int, known: int) -> None:
+    def __init__(self, path: str, version: int, known: int, *, has_migration: bool = False) -> None:
+        """Name the schema of the store, and the one that this version knows."""
+        which, remedy = "an older", "rebuild it from its archive with 'tracehouse store rebuild'"
+        if version > known:
+            which, remedy = "a newer", "upgrade tracehouse"
+        elif has_migration:
+            remedy = "upgrade it with 'tracehouse store migrate', which needs write permission"
         super().__init__(
             path,
-            f"written by a newer tracehouse (schema {version}, this one knows up to {known}); "
-            "upgrade tracehouse",
+            f"written by {which} tracehouse (schema {version}, this one has {known}); {remedy}",
         )
-        self.version = version
-
-
-class OldStoreError(StoreError):
-    """An older tracehouse wrote the store, which must be migrated or rebuilt first."""
-
-    def __init__(self, path: str, version: int, known: int) -> None:
-        self.version = version
-        self.damage = f"written by an older tracehouse (schema {version}, now {known})"
-        remedy = "upgrade it with 'tracehouse store migrate', which needs write permission"
-        super().__init__(path, f"{self.damage}; {remedy}")
 
 
 class DamagedStoreError(StoreError):

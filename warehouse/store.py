@@ -84,8 +84,8 @@ class Store(StoreAnswers):
     ) -> Self:
         """The store in a directory, for reading until something is written.
 
-        While another process writes the store, or if the store is of an older tracehouse, damaged
-        or gone, its newest snapshot is read.
+        While another process writes the store, or if the store is damaged or gone, its newest
+        snapshot is read.
 
         Args:
             path: The store's directory.
@@ -101,8 +101,7 @@ class Store(StoreAnswers):
                 and these, which are kinds of it:
             StoreLockedError: Other processes have the store open (one may write it, or several may
                 read it), and there is no snapshot to read.
-            StoreVersionError: A newer tracehouse wrote the store.
-            OldStoreError: An older tracehouse wrote the store, which must be migrated to be read.
+            StoreVersionError: Another version of tracehouse wrote the store.
             DamagedStoreError: The store's file is damaged or gone, and an archive exists.
         """
         store = Path(path)
@@ -192,7 +191,6 @@ class Store(StoreAnswers):
         manifest: Mapping[str, object] | None = None,
         layout: str | None = None,
         etrecord: AnyPath | None = None,
-        archive: bool = True,
         snapshot: bool = False,
         jobs: int | None = None,
         progress: Callable[[IngestProgress], None] | None = None,
@@ -208,9 +206,6 @@ class Store(StoreAnswers):
             layout: Template of paths, e.g. ``{device}/{build}/{model}/*.etdp``.
             etrecord: ETRecord of all dumps; by default ``NAME.etrecord`` in each dump's folder, or
                 the only ETRecord there.
-            archive: Store the bytes of all files in the archive, from which the store can be
-                rebuilt. Otherwise, keep the files yourself: a rebuild lacks refusals, ETRecords and
-                debug buffers of this ingest, and is refused while it would lack dumps.
             snapshot: Publish snapshots at intervals and at the end; see `snapshot`.
             jobs: Threads that read and decode; by default one less than the cores.
             progress: Called after each committed batch.
@@ -231,14 +226,13 @@ class Store(StoreAnswers):
 
         start = time.perf_counter()
         found = find_dumps(dumps, manifest=manifest, layout=layout, etrecord=etrecord)
-        kept = Archive(self._path) if archive else None
+        kept = Archive(self._path)
         with writing(
             self._session.require_writer(), self._path, progress, is_published=snapshot
         ) as report:
             stored = self.stored_dumps()
             summary = ingest_dumps(stored, found, archive=kept, jobs=jobs, progress=report)
-            if kept:
-                merge_segments(kept, least=MANY_SEGMENTS)
+            merge_segments(kept, least=MANY_SEGMENTS)
         if snapshot:
             self.snapshot()
         notes = tuple(found.notes) if isinstance(found, FoundDumps) else ()

@@ -51,14 +51,6 @@ def ingest(
         ),
     ] = None,
     keep_going: KeepGoing = False,
-    is_archived: Annotated[
-        bool,
-        typer.Option(
-            "--archive/--no-archive",
-            help="Keep the original files in the store; without them, a damaged store can only be "
-            "rebuilt from files that you keep yourself.",
-        ),
-    ] = True,
     has_snapshot: Annotated[
         bool,
         typer.Option(
@@ -113,9 +105,9 @@ def ingest(
             fail()
         return
     if service := service_instead_of_store():
-        if not is_archived or has_snapshot or is_shared:
+        if has_snapshot or is_shared:
             raise typer.BadParameter(
-                "--no-archive, --snapshot and --shared are for local stores; leave out --url"
+                "--snapshot and --shared are for local stores; leave out --url"
             )
         from tracehouse.cli.handover.uploading import UploadOptions, upload_found
 
@@ -129,7 +121,7 @@ def ingest(
         ):
             handed_over = warehouse.drain(jobs=jobs, progress=progress)
             summary = handed_over + warehouse.ingest(
-                found, archive=is_archived, snapshot=has_snapshot, jobs=jobs, progress=progress
+                found, snapshot=has_snapshot, jobs=jobs, progress=progress
             )
             arrivals = _find_arrivals(warehouse, since=began_at)
     except StoreLockedError as error:

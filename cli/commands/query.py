@@ -19,7 +19,6 @@ from tracehouse.cli.help import (
     query_example,
     write_groups,
 )
-from tracehouse.cli.listing import QUESTIONS
 from tracehouse.cli.options import (
     Config,
     LakeUri,
@@ -32,6 +31,7 @@ from tracehouse.cli.output.render import Format
 from tracehouse.cli.plots import ON_TERMINAL, Plot, check_plot, plain_plots, write_answer
 from tracehouse.cli.stores import open_to_query, open_to_read, service_instead_of_store
 from tracehouse.queries.answers import answer_by_settings
+from tracehouse.queries.questions import FIRST, QUESTIONS
 from tracehouse.warehouse.catalogue.parameters import bind_parameters
 from tracehouse.warehouse.catalogue.queries import Query, find_query, list_queries
 
@@ -47,12 +47,16 @@ class QueryGroup(TyperGroup):
         return list(list_queries())
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Write the queries by question."""
+        """Write the queries by question, those for a first look before all."""
+        rest = {
+            title: [name for name in names if name not in FIRST]
+            for title, names in QUESTIONS.items()
+        }
         write_groups(
             formatter,
             (
                 (title, [(name, find_query(name).header.purpose) for name in names])
-                for title, names in QUESTIONS.items()
+                for title, names in {"First": FIRST, **rest}.items()
             ),
         )
 
@@ -131,7 +135,7 @@ def _function(query: Query) -> Callable[..., None]:
                 options.write(rows)
                 return
             table = rows.read_all()
-        write_answer(name, table, options, plot=plot)
+        write_answer(name, table, options, plot=plot, params=given)
 
     add_options(run, map(parameter_option, query.header.params))
     return run
@@ -161,7 +165,7 @@ def _judging_function(query: Query) -> Callable[..., None]:
             settings = read_settings(config)
             with open_to_read(options.store, wait=options.wait, lake=lake) as warehouse:
                 table = answer_by_settings(warehouse, name, given, settings)
-        write_answer(name, table, options, plot=plot)
+        write_answer(name, table, options, plot=plot, params=given)
 
     add_options(run, map(parameter_option, query.header.params))
     return run

@@ -32,15 +32,11 @@ def status(store: StorePath = DEFAULT_STORE, *, options: OutputOptions) -> None:
 
         table = status_table(read_status(store))
     options.write(status_rows(table) if options.format.is_for_people else table)
-    (row,) = table.to_pylist()  # a service of an older release leaves columns out
-    if row.get("is_uncompacted"):
+    (row,) = table.to_pylist()
+    if row["is_uncompacted"]:
         write_note(f"note: {UNCOMPACTED}")
-    if row.get("damaged_dumps"):
-        write_note("note: some dumps have wrong rows; 'tracehouse store verify' names the remedy")
-    if row.get("drill_differences"):
-        write_note(
-            "note: the last rebuild drill found wrong rows; run 'tracehouse store verify --drill'"
-        )
+    if row["damaged_dumps"] or row["damaged_tables"]:
+        write_note("note: some rows are wrong; to mend the store, run 'tracehouse store rebuild'")
     if row["problem"]:
         place = service.url if service else store
         write_note(f"error: {place}: {row['problem']}")

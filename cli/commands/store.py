@@ -30,22 +30,17 @@ from tracehouse.cli.output.streams import output_errors, write_note
 from tracehouse.cli.remote.choice import chosen_service
 from tracehouse.cli.stores import lock_hint, open_to_write, service_instead_of_store
 from tracehouse.cli.upkeep.running import run_task, write_rows
-from tracehouse.cli.upkeep.tasks import (
-    Amend,
-    Compact,
-    Forget,
-    RebuildDumps,
-    Retention,
-    TakeSnapshot,
-)
+from tracehouse.cli.upkeep.tasks import Amend, Compact, Forget, Retention, TakeSnapshot
 from tracehouse.cli.upkeep.verify_task import Verify
-from tracehouse.warehouse.errors import OldStoreError, StoreError
+from tracehouse.warehouse.errors import StoreError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from tracehouse.warehouse.archive.verification import SegmentCheck
     from tracehouse.warehouse.upkeep.rebuild import RebuildSummary
 
-_BY_A_SERVICE = {"snapshot", "rebuild", "retention", "compact", "amend", "forget"}
+_BY_A_SERVICE = {"snapshot", "verify", "retention", "compact", "amend", "forget"}
 
 app = command_group(
     "Verify, back up, correct, shrink or upgrade a store.",
@@ -84,66 +79,45 @@ def verify(
         str | None,
         typer.Option(metavar="DATE", help="Only dumps that were ingested then or later."),
     ] = None,
-    is_drill: Annotated[
-        bool,
-        typer.Option(
-            "--drill",
-            help="Rebuild today's hundredth of the dumps in a scratch store, and compare it.",
-        ),
-    ] = False,
     *,
     lake: Annotated[
         str | None,
-        typer.Option(metavar="URI", help="Compare all dumps of this lake with the digests, too."),
+        typer.Option(metavar="URI", help="Compare all dumps of this lake with the store, too."),
     ] = None,
     options: StoreOptions,
 ) -> None:
-    """Find rows of a store that are not what was ingested; exits 1 if there are any.
+    """Find rows of a store that are not what its archive says; exits 1 if there are any.
 
-    The rows of each dump are compared with the digest that was kept when they were written, and
-    with the dump in the archive, which is decoded again. Lists the dumps and tables that disagree,
-    and prints the command that mends them.
-
-    With --drill, the store is only read, also beside a service: each day has other dumps, which
-    are rebuilt from the archive into a temporary folder, and a hundred days have all.
-
-    Raises:
-        UsageError: A drill is wanted with options that it does not have.
+    The dumps of the archive are decoded and loaded again into a temporary folder, as by 'tracehouse
+    store rebuild', and all their rows compared with the store. Lists the dumps and tables that
+    differ. The store is only read, or its newest snapshot while another process writes it.
     """
-    if is_drill:
-        if is_all or since or lake or service_instead_of_store():
-            raise UsageError("--drill takes no --all, --since, --lake or --url")
-        _drill(options)
-        return
     share = 1.0 if is_all else parse_share_option(sample, "--sample")
     with as_usage_errors():
         task = Verify(share=share, since=since, lake=lake_address(lake))
-    found = run_task(task, options.store, wait=options.wait)
+    if service_instead_of_store():
+        found = run_task(task, options.store, wait=options.wait)
+    else:
+        found = _verify_here(task, options.store, wait=options.wait)
     options.write(found)
     if found.num_rows:
         fail()
 
 
-def _drill(options: StoreOptions) -> None:
-    from datetime import UTC, datetime
-    from pathlib import Path
-    from tempfile import TemporaryDirectory
-
+def _verify_here(task: Verify, store: Path, *, wait: float) -> pa.Table:
     from tracehouse.cli.output.progress import progress_bar
-    from tracehouse.cli.upkeep.drilling import run_drill
-    from tracehouse.cli.upkeep.store_task import with_notes
-    from tracehouse.cli.upkeep.verify_task import describe_drill
+    from tracehouse.cli.upkeep.verifying import read_and_verify
+    from tracehouse.ingest.producers import read_user_rules, use_user_rules
+    from tracehouse.warehouse.opening.read import open_to_read
 
-    night = datetime.now(UTC).date()
-    with (
-        TemporaryDirectory(prefix="tracehouse-drill-") as scratch,
-        progress_bar(unit="parts", has_events=False) as progress,
-    ):
-        wait = options.wait
-        done = run_drill(options.store, night, Path(scratch), wait=wait, progress=progress)
-    options.write(with_notes(done.table(), describe_drill(done)))
-    if done.damages:
-        fail()
+    use_user_rules(read_user_rules)
+    with progress_bar(unit="parts", has_events=False) as progress, lock_hint(wait):
+        done = read_and_verify(store, task.sample(), wait=wait, progress=progress)
+    opened = open_to_read(store, wait=wait)
+    try:
+        return task.report(done, task.find_wrong_dumps(opened.answering.connection("trusted")))
+    finally:
+        opened.release()
 
 
 @app.command()
@@ -175,15 +149,6 @@ def rebuild(
             help="Rebuild without the dumps that the archive lacks, or that cannot be loaded.",
         ),
     ] = False,
-    dumps: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--dumps",
-            metavar="SHA256",
-            help="Rebuild only the rows of this dump, in place; the first digits are enough. May "
-            "be repeated.",
-        ),
-    ] = None,
     *,
     options: StoreOptions,
 ) -> None:
@@ -191,20 +156,7 @@ def rebuild(
 
     The new file replaces the old one once it is complete. Each table is compared with the old
     file's, if that can be read; if they differ, the old file is kept next to the new one.
-
-    With --dumps, the file stays, and each dump is listed with the tables that had other rows of it
-    before. A service that has the store open can do that, but not replace the file.
-
-    Raises:
-        UsageError: A service is chosen, but no dumps.
     """
-    if dumps:
-        with as_usage_errors():
-            task = RebuildDumps(dumps=tuple(dumps))
-        options.write(run_task(task, options.store, wait=options.wait))
-        return
-    if service_instead_of_store():
-        raise UsageError("a service rebuilds single dumps: add --dumps SHA256, or leave out --url")
     done = _rebuild_here(options.store, is_forced=is_forced, wait=options.wait)
     options.write_rows(table._asdict() for table in done.tables)
     _fail_if_incomplete(done)
@@ -243,20 +195,11 @@ def _fail_if_incomplete(done: RebuildSummary) -> None:
 def migrate(store: StorePath = DEFAULT_STORE, wait: Wait = 0.0) -> None:
     """Upgrade a store that an older version of tracehouse wrote; nothing in it is lost.
 
-    The store is changed in place. If it is of a development version before 0.1.0, it is rebuilt
-    from its archive instead, and the old file is kept next to the new one.
-
-    A service does both when it starts. Commands that write change a store in place by themselves,
-    but do not rebuild it; commands that only read refuse it.
+    The store is changed in place. All commands that write do this by themselves, and a service when
+    it starts; commands that only read refuse such a store.
     """
-    try:
-        with open_to_write(store, wait=wait):
-            return
-    except OldStoreError as error:
-        write_note(f"note: {store}: {error.damage}; rebuilding it from the archive")
-    done = _rebuild_here(store, wait=wait)
-    write_note(f"note: {store}: rebuilt, with {done.n_dumps:,} dumps")
-    _fail_if_incomplete(done)
+    with open_to_write(store, wait=wait):
+        return
 
 
 @app.command()

@@ -27,7 +27,7 @@ def create(
     scope: Annotated[
         list[str],
         typer.Option(
-            metavar="ingest|read|sql|admin",
+            metavar="ingest|read|sql|triage|upkeep|admin",
             help="What the bearer may do; admin allows everything.  [repeatable]",
         ),
     ],

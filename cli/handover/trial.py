@@ -39,7 +39,7 @@ def try_ingest(
         open_to_write(Path(folder) / "store", create=True) as trial,
         progress_bar(is_quiet=is_quiet) as progress,
     ):
-        summary = trial.ingest(found, archive=False, jobs=jobs, progress=progress)
+        summary = trial.ingest(found, jobs=jobs, progress=progress)
         table = trial.query("coverage").select(_COLUMNS)
         hashes = set(trial.sql(_HASHES)["sha256"].to_pylist())
     write_refusals(summary.refused, remedy="correct these first")

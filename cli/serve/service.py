@@ -16,7 +16,7 @@ from tracehouse.cli.serve.uploads.admission import Admission
 from tracehouse.cli.serve.uploads.commits import Commits
 from tracehouse.warehouse.consumer import Consumer
 from tracehouse.warehouse.engine.store_file import INBOX_FOLDER
-from tracehouse.warehouse.errors import DamagedStoreError, OldStoreError, StoreError, WarehouseError
+from tracehouse.warehouse.errors import DamagedStoreError, StoreError, WarehouseError
 from tracehouse.warehouse.inbox.accept import Acceptor
 from tracehouse.warehouse.inbox.inbox import Inbox
 from tracehouse.warehouse.inbox.served import FoundService, served
@@ -160,10 +160,10 @@ class Service:
 
 
 def _open(store: Path) -> Store:
-    """Open a store for writing, after a rebuild if its file is damaged, missing or too old."""
+    """Open a store for writing, after a rebuild if its file is damaged or missing."""
     try:
         return Store.open_to_write(store, create=True, is_patient=True)
-    except (DamagedStoreError, OldStoreError) as error:
+    except DamagedStoreError as error:
         from tracehouse.warehouse.upkeep.rebuild import rebuild_store  # a slow import
 
         write_note(f"{store}: {error.damage}; rebuilding the store from the archive")

@@ -206,41 +206,9 @@ class TakeSnapshot:
         return pa.Table.from_pylist([row])
 
 
-@dataclass(frozen=True, kw_only=True)
-class RebuildDumps:
-    """Rebuild the rows of single dumps from the archive."""
-
-    name: ClassVar = "rebuild"
-    scopes: ClassVar[tuple[str, ...]] = (UPKEEP,)
-    dumps: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        from tracehouse.warehouse.upkeep.choice import check_choice
-
-        if not self.dumps:
-            raise QueryError("dumps: found none, wanted the SHA-256 of at least one")
-        for prefix in self.dumps:
-            check_choice(prefix=prefix)
-
-    def run(self, store: TaskStore) -> pa.Table:
-        """The dumps, each with the tables that had other rows of it before."""
-        import pyarrow as pa
-
-        from tracehouse.warehouse.upkeep.choice import choose_dumps
-        from tracehouse.warehouse.upkeep.reload import ReloadedDump, reload_dumps
-
-        writing = store.warehouse.writing
-        chosen = [dump for prefix in self.dumps for dump in choose_dumps(writing, prefix=prefix)]
-        distinct = list(dict.fromkeys(chosen))
-        done = reload_dumps(writing, store.path, distinct, progress=store.progress)
-        texts = [(name, pa.string()) for name in ReloadedDump._fields[1:]]
-        schema = pa.schema([("dump_id", pa.int32()), *texts])
-        return pa.Table.from_pylist([one._asdict() for one in done], schema)
-
-
 TASKS: tuple[type[Task], ...] = (
     *(Retention, Compact, Amend, Forget, Accept, Note),
-    *(TakeSnapshot, RebuildDumps, Verify),
+    *(TakeSnapshot, Verify),
 )
 
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tracehouse.cli.upkeep.store_task import UPKEEP, TaskStore, with_notes
 from tracehouse.warehouse.errors import QueryError
@@ -14,16 +14,16 @@ from tracehouse.warehouse.errors import QueryError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tracehouse.warehouse.store import Store
-    from tracehouse.warehouse.upkeep.verification import Verification
+    from tracehouse.warehouse.upkeep.verification import Sample, Verification
 
 
+_IN_LAKE = "rows in the lake differ from those of the store"
 _AGAIN = "restore it from a copy, or run 'tracehouse export lake' into an empty one"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verify:
-    """Compare the rows of dumps with their digests, and with the dumps decoded again."""
+    """Compare the rows of dumps with those that a rebuild from the archive gives."""
 
     name: ClassVar = "verify"
     scopes: ClassVar[tuple[str, ...]] = (UPKEEP,)
@@ -41,21 +41,43 @@ class Verify:
             check_address(self.lake)
 
     def run(self, store: TaskStore) -> pa.Table:
-        """The damages; none if all rows are what they were."""
-        import pyarrow as pa
+        """The rows that are wrong."""
+        from tracehouse.warehouse.upkeep.verification import verify_and_record
 
-        from tracehouse.warehouse.upkeep.verification import Sample, verify_store
+        live = store.warehouse.writing
+        done = verify_and_record(live, store.path, self.sample(), progress=store.progress)
+        return self.report(done, self.find_wrong_dumps(live))
+
+    def sample(self) -> Sample:
+        """The dumps to verify: all, or some from a random one on."""
+        from tracehouse.warehouse.upkeep.verification import Sample
 
         start = random.random() if self.share < 1 else 0.0  # noqa: S311 - no secret
-        sample = Sample(self.share, start, self._since())
-        done = verify_store(
-            store.warehouse.writing, store.path, sample=sample, progress=store.progress
-        )
-        found, notes = done.table(), [*describe(done)]
-        if self.lake is not None:
-            rows = _verify_lake(store.warehouse, self.lake)
+        return Sample(self.share, start, self._since())
+
+    def find_wrong_dumps(self, live: Any) -> list[tuple[str, str]]:
+        """SHA-256 and tables of the dumps that differ between the lake and an open store."""
+        from tracehouse.warehouse.lake.place import Lake
+        from tracehouse.warehouse.lake.wrong_dumps import find_wrong_dumps
+
+        return [] if self.lake is None else find_wrong_dumps(live, Lake(self.lake))
+
+    def report(self, done: Verification, in_lake: Sequence[tuple[str, str]] = ()) -> pa.Table:
+        """The wrong rows of the store, and of dumps in the lake."""
+        import pyarrow as pa
+
+        from tracehouse.warehouse.upkeep.verification import REMEDY
+
+        found, notes = done.table(), [f"compared {len(done.dumps):,} dumps with the archive"]
+        if done.damages:
+            notes.append(f"{len(done.damages):,} disagree; to mend the store, run '{REMEDY}'")
+        if in_lake:
+            rows = [
+                {"sha256": sha256, "source": self.lake, "tables": tables, "problem": _IN_LAKE}
+                for sha256, tables in in_lake
+            ]
             found = pa.concat_tables([found, pa.Table.from_pylist(rows, found.schema)])
-            notes += [f"{len(rows):,} dumps of the lake disagree; {_AGAIN}"] * bool(rows)
+            notes.append(f"{len(rows):,} dumps of the lake disagree; {_AGAIN}")
         return with_notes(found, notes)
 
     def _since(self) -> datetime | None:
@@ -72,36 +94,3 @@ class Verify:
             return parse_time(self.since)
         except ValueError as error:
             raise QueryError(f"since: found '{self.since}', wanted a date: 2026-11-26") from error
-
-
-def _verify_lake(warehouse: Store, lake: str) -> list[dict[str, object]]:
-    from tracehouse.warehouse.lake.place import Lake
-    from tracehouse.warehouse.lake.wrong_dumps import find_wrong_dumps
-
-    problem = "rows in the lake disagree with the digests of the store"
-    return [
-        {"sha256": sha256, "source": lake, "tables": tables, "problem": problem}
-        for sha256, tables in find_wrong_dumps(warehouse.writing, Lake(lake))
-    ]
-
-
-def describe(done: Verification) -> Sequence[str]:
-    """What was compared, and the command that mends the store, as sentences."""
-    return [
-        f"verified {done.n_dumps:,} dumps, of which {done.n_decoded:,} were decoded again",
-        *_describe_damages(done),
-    ]
-
-
-def describe_drill(done: Verification) -> Sequence[str]:
-    """What a drill compared, and the command that mends the store, as sentences."""
-    return [
-        f"rebuilt {done.n_decoded:,} dumps in a scratch store, and compared all their rows",
-        *_describe_damages(done),
-    ]
-
-
-def _describe_damages(done: Verification) -> Sequence[str]:
-    if not done.damages:
-        return []
-    return [f"{len(done.damages):,} disagree; to mend the store, run '{done.remedy}'"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -18,7 +17,6 @@ _Bytes = bytes | memoryview
 _PATH = "/v1/dumps:batch"
 _BYTES_TYPE = "application/octet-stream"
 _POOL = "pool"  # the token is for other pools of devices
-_OLD = {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED}
 _AT_FAULT = {
     HTTPStatus.BAD_REQUEST,
     HTTPStatus.CONFLICT,
@@ -59,27 +57,25 @@ class DumpUploader:
     """Uploads dumps over one connection."""
 
     def __init__(self, connection: ServiceConnection) -> None:
-        self._connection, self._is_old = connection, False
+        self._connection = connection
 
     def upload(self, dumps: Sequence[OutgoingDump]) -> list[Receipt | ServiceError]:
         """The result of each of up to `MOST_DUMPS` dumps, in order.
 
-        Dumps with a receipt are on the service's disk. If the service, or a proxy before it, does
-        not take the dumps together, they are sent one by one.
+        Dumps with a receipt are on the service's disk. If the service refuses the dumps together,
+        they are sent one by one.
 
         Raises:
             ServiceError: The service cannot be reached, or accepts nothing.
         """
-        if not self._is_old:
-            try:
-                return self._send_together(dumps)
-            except ServiceError as error:
-                self._is_old = error.status in _OLD
-                if not (self._is_old or is_refusal(error)):
-                    raise
-                if len(dumps) == 1 and not self._is_old:
-                    return [error]
-        return [self._send_alone(one) for one in dumps]
+        try:
+            return self._send_together(dumps)
+        except ServiceError as error:
+            if not is_refusal(error):
+                raise
+            if len(dumps) == 1:
+                return [error]
+        return [result for one in dumps for result in self.upload([one])]
 
     def _send_together(self, dumps: Sequence[OutgoingDump]) -> list[Receipt | ServiceError]:
         """The results of dumps; those that the service defers are sent again, until it is late."""
@@ -121,25 +117,6 @@ class DumpUploader:
         url, reason, detail = self._connection.url, str(one["reason"]), str(one["detail"])
         return ServiceError(url + _PATH, detail, reason=reason, status=status)
 
-    def _send_alone(self, outgoing: OutgoingDump) -> Receipt | ServiceError:
-        """The result of a dump that is sent as a form.
-
-        Raises:
-            ServiceError: The service cannot be reached, or accepts nothing.
-        """
-        sha256, boundary = hashlib.sha256(outgoing.dump).hexdigest(), secrets.token_hex(16)
-        headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
-        body = list(_form(outgoing.parts(), boundary))
-        try:
-            answer = self._connection.request("POST", "/v1/dumps", headers=headers, body=body)
-        except ServiceError as error:
-            if is_refusal(error):
-                return error
-            raise
-        if _parse(answer.body).get("sha256") != sha256:
-            raise self._unexpected()
-        return Receipt(sha256, answer.status == HTTPStatus.CREATED)
-
     def _unexpected(self) -> ServiceError:
         """The error of another server's answer, or of a proxy's page."""
         detail = "unexpected answer; is this the address of a tracehouse service?"
@@ -170,13 +147,3 @@ def _parse(body: bytes | bytearray) -> dict[str, Any]:
     except ValueError:
         return {}
     return content if isinstance(content, dict) else {}
-
-
-def _form(parts: dict[str, _Bytes], boundary: str) -> Iterator[_Bytes]:
-    for name, data in parts.items():
-        kind = "application/json" if name == "manifest" else _BYTES_TYPE
-        head = f'Content-Disposition: form-data; name="{name}"\r\nContent-Type: {kind}\r\n'
-        yield f"--{boundary}\r\n{head}\r\n".encode()
-        yield data
-        yield b"\r\n"
-    yield f"--{boundary}--\r\n".encode()

@@ -21,12 +21,7 @@ from tracehouse.ingest.schemas.nights import JUDGED_NIGHTS
 from tracehouse.ingest.schemas.programs import EVENT_MODULES, EVENT_ORIGINS, PROGRAM_TABLES
 from tracehouse.ingest.schemas.rollups import ROLLUPS
 from tracehouse.ingest.schemas.tensors import SHA256, TENSORS
-from tracehouse.ingest.schemas.upkeep import (
-    BUILD_ORDER,
-    DROPPED_EVENTS,
-    FORGOTTEN_DUMPS,
-    digest_table,
-)
+from tracehouse.ingest.schemas.upkeep import BUILD_ORDER, DROPPED_EVENTS, FORGOTTEN_DUMPS
 
 UINT64 = pa.decimal128(20, 0)
 
@@ -231,8 +226,6 @@ STORED: dict[str, pa.Schema] = {
     "judged_nights": JUDGED_NIGHTS,
     "build_order": BUILD_ORDER,
 }
-DIGESTED = tuple(name for name, schema in STORED.items() if DUMP_ID.name in schema.names)
-STORED["dump_digests"] = digest_table(DIGESTED)
 
 _LATER = {"sha256", "parsed"}  # columns that are not decoded from a dump alone
 _DECODED_DUMP_COLUMNS = (

@@ -1,12 +1,10 @@
-"""Arrow schemas of the order of builds, deleted events and dumps, and the digests of dumps."""
+"""Arrow schemas of the order of builds, and of deleted events and dumps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pyarrow as pa
 
-from tracehouse.ingest.schemas.fields import DUMP_ID, UTC_US, field, table
+from tracehouse.ingest.schemas.fields import UTC_US, field, table
 
 DROPPED_EVENTS = table(
     "One row per dump whose rows of events were dropped for their age.",
@@ -34,22 +32,3 @@ FORGOTTEN_DUMPS = table(
     field("forgotten_at", UTC_US, "Time it was deleted."),
     field("forgotten_by", pa.string(), "User who did it."),
 )
-
-
-def digest_table(tables: Iterable[str]) -> pa.Schema:
-    """The table with digests of the rows of dumps in some tables."""
-    digests = (
-        field(name, pa.int64(), f"Digest of its rows in {name}; null without rows.", nullable=True)
-        for name in tables
-    )
-    return table(
-        "One row per dump: digests of its rows as written, for 'tracehouse store verify'.",
-        DUMP_ID,
-        *digests,
-        field(
-            "damaged",
-            pa.string(),
-            "Tables with wrong rows of the dump when it was last verified; null if none.",
-            nullable=True,
-        ),
-    )

@@ -48,7 +48,7 @@ def _drawn(
     width = time * scale
     kind, strength = _colour(frame)
     row = frame_row(frame, depth)
-    text = f"{name_text(frame.name)}: {row.base} → {row.head}, {row.change} ({row.share})"
+    text = f"{name_text(frame.name)}: {row.base} → {row.head}, {row.change} ({row.relative})"
     box = svg.Rect(x=round(x, 1), y=y, width=round(width, 1), height=_ROW - 1)
     box.class_ = [kind, "member"] if frame.is_member else [kind]
     box.fill_opacity = strength

@@ -34,7 +34,7 @@ def _blocks(explanation: Explanation) -> Iterator[str]:
             )
             for row in frame_rows(times)
         ]
-        columns = ("Part", "Base", "Head", "Change", "Share")
+        columns = ("Part", "Base", "Head", "Change", "Relative change")
         yield _folded(f"Time by module of {run_heading(times)}", columns, range(1, 5), rows)
     for table in listings(explanation):
         if table.rows:

@@ -42,7 +42,7 @@ class FrameRow(NamedTuple):
     base: str
     head: str
     change: str
-    share: str
+    relative: str
 
 
 def heading(explanation: Explanation) -> str:
@@ -82,16 +82,18 @@ def is_shown(part: TimeFrame, least: float) -> bool:
 
 def frame_row(frame: TimeFrame, depth: int) -> FrameRow:
     """A frame as a line of a tree."""
-    share = delta_text(frame.change / frame.base) if frame.base and frame.head is not None else NONE
+    relative = (
+        delta_text(frame.change / frame.base) if frame.base and frame.head is not None else NONE
+    )
     if (frame.base is None) != (frame.head is None):
-        share = "only head" if frame.base is None else "only base"
+        relative = "only head" if frame.base is None else "only base"
     return FrameRow(
         depth,
         frame,
         duration_text(frame.base),
         duration_text(frame.head),
         cost_text(frame.change),
-        share,
+        relative,
     )
 
 
@@ -127,13 +129,10 @@ def listings(explanation: Explanation) -> list[Listing]:
         *_operator_listings(explanation),
         make_listing(
             "Around the code",
-            "Environment, memory and counters of the dumps of both builds.",
-            ("Where", "What", "Name", "Base", "Head", "Changed"),
-            explanation.facts,
-            lambda one: (
-                *(one.where, one.subject, one.name, one.base, one.head),
-                "yes" if one.is_changed else "",
-            ),
+            "What differs in environment, memory and counters of the dumps of both builds.",
+            ("Where", "What", "Name", "Base", "Head"),
+            [one for one in explanation.facts if one.is_changed],
+            lambda one: (one.where, one.subject, one.name, one.base, one.head),
         ),
         make_listing(
             "Logged values",

@@ -7,7 +7,7 @@ first share or time, else the first number; rows are labelled by those columns o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import svg
@@ -43,8 +43,8 @@ _ROW, _SIDE, _MARGIN = 22, 380, 12
 _IDS = ("_id", "_index", "ordinal", "rank")
 
 
-def query_figure(name: str, table: pa.Table) -> str:
-    """The drawing of a query's answer, as SVG.
+def query_figure(name: str, table: pa.Table, params: Mapping[str, object]) -> str:
+    """The drawing of a query's answer for these parameters, as SVG.
 
     Raises:
         QueryError: The answer has no rows or no numbers.
@@ -61,7 +61,8 @@ def query_figure(name: str, table: pa.Table) -> str:
     if name in COMPARISONS:
         from tracehouse.queries.comparison import picture_of_rows
 
-        return picture_of_rows(table.to_pylist())  # of which some have no change
+        builds = {name: str(params.get(name, name)) for name in ("base", "head")}
+        return picture_of_rows(table.to_pylist(), **builds)  # of which some have no change
     parts, height = _bars(rows, value)
     head = label(_MARGIN, 20, f"{name}: {value}", "start")
     drawn = svg.SVG(
@@ -121,10 +122,14 @@ def _bars(rows: Sequence[dict[str, Any]], value: str) -> tuple[list[svg.Element]
     return parts, height
 
 
-def history_chart(name: str, table: pa.Table) -> LineChart:
-    """A line per series over the builds; a band between p10 and p90 where the answer has them."""
+def history_chart(name: str, table: pa.Table, order: Sequence[str] = ()) -> LineChart:
+    """A line per series over the builds; a band between p10 and p90 where the answer has them.
+
+    Without their order, builds stand as the answer first names them.
+    """
     value, keys, rows = HISTORIES[name], series_columns(table), table.to_pylist()
-    builds = list(dict.fromkeys(row["build"] for row in rows))
+    known = dict.fromkeys(row["build"] for row in rows)
+    builds = [build for build in order if build in known] or list(known)
     series: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
     for row in rows:
         series.setdefault(tuple(row[key] for key in keys), {})[row["build"]] = row

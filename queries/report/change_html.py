@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 MAX_BUILDS = 40
 _HEIGHT, _MIDDLE = 20, 10
 _TICKS_AT = 32
+_LETTERS, _CARD_LETTERS = 21, 40  # that fit below a scale, in a table and in a card
 
 
 def changes_html(table: ChangeTable, *, is_open: bool = False) -> Markup:
@@ -68,7 +70,7 @@ def interval(change: Change, scale: IntervalScale, *, has_ticks: bool = False) -
     """The change and its interval on a scale, as wide as its place; grey is what cannot be seen."""
     parts = [*_zone(change, scale), *_zero(scale), *_span(change, scale)]
     if has_ticks:
-        parts += _ticks(scale, _TICKS_AT)
+        parts += _ticks(scale, _TICKS_AT, _CARD_LETTERS)
     text = change.percent if change.low is None else f"{change.percent}, between {change.between}"
     class_ = "iv t" if has_ticks else "iv"
     return _drawn(parts, 36 if has_ticks else _HEIGHT, text, class_)
@@ -100,7 +102,7 @@ def history(member: Member, first_bad: str) -> Markup:
 
 def axis(scale: IntervalScale) -> Markup:
     """The ticks of a scale, for the head of a table."""
-    return _drawn(list(_ticks(scale, 11)), 14, "", "iv ax")
+    return _drawn(list(_ticks(scale, 11, _LETTERS)), 14, "", "iv ax")
 
 
 def _drawn(parts: list[svg.Element], height: int, text: str, class_: str) -> Markup:
@@ -158,11 +160,16 @@ def _tip(x: str, path: str) -> svg.Element:
     )
 
 
-def _ticks(scale: IntervalScale, y: int) -> Iterator[svg.Element]:
-    """The ticks with their texts, the last with its unit; the outer ones stay inside."""
-    last = len(scale.ticks) - 1
-    for number, tick in enumerate(scale.ticks):
+def _ticks(scale: IntervalScale, y: int, letters: int) -> Iterator[svg.Element]:
+    """The ticks with their texts, the last with its unit; those without room are left out."""
+    last, begin = len(scale.ticks) - 1, math.inf
+    drawn: list[svg.Element] = []
+    for number, tick in reversed(list(enumerate(scale.ticks))):
         text = f"{100 * tick:,.10g}".replace("-", "−") + (" %" if number == last else "")
-        place = scale(tick)
-        anchor = "end" if place > 0.9 else "start" if place < 0.05 else "middle"
-        yield svg.Text(x=_at(scale, tick), y=y, text=safe(text), text_anchor=anchor)  # type: ignore[arg-type]
+        place, width = scale(tick), len(text) / letters
+        anchor = "end" if place > 1 - width / 2 else "start" if place < width / 2 else "middle"
+        start = place - {"end": width, "start": 0, "middle": width / 2}[anchor]
+        if start + width + 1 / letters <= begin:
+            begin = start
+            drawn.append(svg.Text(x=_at(scale, tick), y=y, text=safe(text), text_anchor=anchor))  # type: ignore[arg-type]
+    yield from reversed(drawn)

@@ -51,7 +51,7 @@ OPENED = 2  # sections whose groups may be unfolded
 MAX_OPEN = 3  # groups unfolded from the start
 MAX_DRIFTS = 40  # devices whose reference is plotted
 MAX_ROWS = 1000  # of any other table
-PAGE_ROWS = 50  # of them in a part of a table; readers unfold the other parts
+FIRST_ROWS, PAGE_ROWS = 12, 50  # of them in a part of a table; readers unfold the other parts
 
 
 class GroupView(NamedTuple):
@@ -126,6 +126,7 @@ def page_environment(*packages: str) -> Environment:
         plotted=PLOTTED,
         shown=SHOWN,
         max_rows=MAX_ROWS,
+        first_rows=FIRST_ROWS,
         page_rows=PAGE_ROWS,
     )
     return environment

@@ -10,6 +10,7 @@ from statistics import median
 import svg
 
 from tracehouse.queries.report.axis import Axis, AxisKind, axis_of
+from tracehouse.queries.report.change import Speeds
 from tracehouse.queries.report.content import Member, ReferenceDrift
 from tracehouse.queries.report.drawing import Scale, label, picture, title
 from tracehouse.queries.report.figures import count_text, member_operator, value_text
@@ -23,7 +24,10 @@ _LETTER = 8  # approximate width on phones, where letters are larger
 
 
 def strip_plot(member: Member) -> str:
-    """A dot for each dump of both builds, above each other, and a line at each build's median."""
+    """A dot for each dump of both builds, above each other, and a line at each build's value.
+
+    Of an operator that runs at two speeds, base and head are of the same one.
+    """
     values = [*member.base_values, *member.head_values]
     axis = axis_of(values, AxisKind(member.unit, is_tight=True), start=_LEFT, end=_WIDTH - _RIGHT)
     if axis is None:
@@ -82,8 +86,23 @@ def _described(member: Member) -> str:
 def _side_text(member: Member, side: str, values: Sequence[float]) -> str:
     if not values:
         return f"{side} has no dumps"
-    low, middle, high = (value_text(member, f(values)) for f in (min, median, max))
-    return f"{side} {count_text(len(values), 'dump')}, median {middle}, {low} to {high}"
+    low, high = (value_text(member, edge(values)) for edge in (min, max))
+    name, middle = _middle(member, side, values)
+    slow = f", {_slow_count(member, side)} of them slow" if member.speeds else ""
+    count = count_text(len(values), "dump")
+    return f"{side} {count}{slow}, {name} {value_text(member, middle)}, {low} to {high}"
+
+
+def _middle(member: Member, side: str, values: Sequence[float]) -> tuple[str, float]:
+    """Name and value of what stands for a side: its median, of the speed that both sides have."""
+    level = member.base if side == "base" else member.head
+    if member.speeds is None or level is None:
+        return "median", median(values)
+    return f"{Speeds(*member.speeds).speed} speed", level
+
+
+def _slow_count(member: Member, side: str) -> int:
+    return (member.speeds or (0, 0, 0, 0))[0 if side == "base" else 2]
 
 
 def _row(
@@ -92,12 +111,15 @@ def _row(
     scale, y = place
     parts: list[svg.Element] = [label(_LEFT - 10, y + 4, side, "end")]
     if values:
-        middle = scale(median(values))
+        name, value = _middle(member, side, values)
+        middle = scale(value)
         dots = svg.Path(d=list(_dots(values, scale, y)), class_=["dots", side])
         dots.elements = [title(_side_text(member, side, values))]
         line = svg.Line(x1=middle, x2=middle, y1=y - 15, y2=y + 15, class_=["median", side])
-        line.elements = [title(f"{side} median {value_text(member, median(values))}")]
+        line.elements = [title(f"{side} {name} {value_text(member, value)}")]
         parts += [dots, line]
+    if values and member.speeds:
+        parts.append(label(_LEFT - 10, y + 17, f"{_slow_count(member, side)} slow", "end"))
     return parts
 
 

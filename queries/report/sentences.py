@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from tracehouse.queries.report.calls import is_unexplained_call
 from tracehouse.queries.report.figures import (
     build_text,
     change_text,
@@ -49,7 +50,13 @@ def pair_sentence(tally: OperatorTally, rows: Sequence[Row]) -> str:
     found = _changes_of(tally.counts, rows)
     moved = _moved_text(_shifts(rows))
     if found:
-        return _join([f"{found}.", moved])
+        runs = [
+            r for r in rows if _is_slower(r) and (r["level"] == "method" or is_unexplained_call(r))
+        ]
+        is_hidden = runs and not tally.counts[SeriesVerdict.REGRESSION]
+        verb = "is" if len(runs) == 1 else "are"
+        slower = f"{count_text(len(runs), 'run')} {verb} slower." if is_hidden else ""
+        return _join([slower, f"{found}.", moved])
     methods = [row for row in rows if row["level"] == "method" and _is_slower(row)]
     if methods:
         row = methods[0]

@@ -7,10 +7,10 @@
 -- filters: chosen_dumps
 --
 -- columns:
---   sha256, device, model, backend, build, captured_at, ingested_at, n_runs, n_events,
+--   dump_id, sha256, device, model, backend, build, captured_at, ingested_at, n_runs, n_events,
 --   byte_count
 SELECT
-    sha256, device, model, backend, build, captured_at, ingested_at, n_runs, n_events,
+    dump_id, sha256, device, model, backend, build, captured_at, ingested_at, n_runs, n_events,
     byte_count
 FROM named_dumps
 WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)

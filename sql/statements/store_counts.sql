@@ -12,5 +12,4 @@ SELECT
     (SELECT count(*) FROM filed) AS archived_files,
     (
         SELECT count(*) FROM dumps WHERE sha256 NOT IN (SELECT sha256 FROM filed)
-    ) AS unarchived_dumps,
-    (SELECT count(damaged) FROM dump_digests) AS damaged_dumps
+    ) AS unarchived_dumps

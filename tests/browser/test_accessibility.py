@@ -13,7 +13,7 @@ from tracehouse.cli.serve.page.site import VIEWS
 from tracehouse.queries.report.html import html_text
 
 MORE = (
-    "/history?event=native_call_convolution.out",
+    "/explore/build_history?event=native_call_convolution.out",
     "/explore/operator_hotspots",
     "/explore/build_history?device=phone",
     "/regressions",
@@ -21,7 +21,7 @@ MORE = (
     "/help",
     "/sql?sql=SELECT+1+AS+a",
     "/login",
-    "/history?device=no",
+    "/explore/build_history?device=no",
 )
 
 

@@ -54,7 +54,7 @@ def test_a_page_is_loaded_again_when_nobody_uses_it(site: str, page: Page) -> No
 
 
 def test_a_hidden_tab_listens_to_nothing_and_catches_up(site: str, page: Page) -> None:
-    page.show(f"{site}/history", width=DESK)
+    page.show(f"{site}/explore/build_history", width=DESK)
     page.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     _upload(site, new_dump())

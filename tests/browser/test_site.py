@@ -6,11 +6,11 @@ import pytest
 
 from tests.browser.test_report_page import CONTRASTS
 from tests.support.browser import DESK, PHONE, Page
-from tracehouse.cli.serve.page.assets import SCRIPTS
+from tracehouse.cli.serve.page.routes import SCRIPTS
 from tracehouse.cli.serve.page.site import VIEWS
 
 MORE = [
-    "/history?event=native_call_convolution.out",
+    "/explore/build_history?event=native_call_convolution.out",
     "/explore/operator_hotspots",
     "/explore/build_history?device=phone",
     "/explore/no_such_query",
@@ -47,7 +47,7 @@ def test_every_text_stands_out_from_what_is_behind_it(
 
 
 def test_a_filter_is_set_with_the_keyboard_alone(site: str, page: Page) -> None:
-    page.show(f"{site}/history", width=DESK)
+    page.show(f"{site}/dumps", width=DESK)
     page.evaluate("document.querySelector('.more-filters > summary').focus()")
     page.press("Enter")
     page.evaluate("document.querySelector('input[name=device]').focus()")
@@ -67,18 +67,20 @@ def test_the_first_tab_leads_past_the_navigation(site: str, page: Page) -> None:
 
 
 def test_plots_are_named_for_those_who_hear_the_page(site: str, page: Page) -> None:
-    page.show(f"{site}/history", width=DESK)
-    assert page.names("slider")[0].startswith("Method::execute over 12 builds")
+    page.show(f"{site}/explore/build_history", width=DESK)
+    assert page.names("slider")[0].startswith("Execute over 12 builds")
     images = page.names("image")
     assert any(name.startswith("phone · net from ") for name in images)
     assert "" not in images
-    assert page.names("heading")[:2] == ["Runs", "Time of one run, by build"]
+    assert page.names("heading")[:2] == ["Execute, build by build", "What got slower"]
 
 
 def test_a_link_of_the_fleet_leads_to_the_devices_operators(site: str, page: Page) -> None:
     page.show(f"{site}/", width=DESK)
     page.forget()
-    page.evaluate("[...document.links].find(a => a.textContent.startsWith('b10 (')).click()")
+    page.evaluate(
+        "[...document.querySelectorAll('td a')].find(a => a.textContent == 'b10').click()"
+    )
     page.wait()
     text = page.evaluate("document.body.innerText")
     assert "Slowest operators" in text
@@ -86,7 +88,7 @@ def test_a_link_of_the_fleet_leads_to_the_devices_operators(site: str, page: Pag
 
 
 def test_headings_sort_with_the_keyboard(site: str, page: Page) -> None:
-    page.show(f"{site}/history?event=native_call_convolution.out", width=DESK)
+    page.show(f"{site}/explore/build_history?event=native_call_convolution.out", width=DESK)
     page.forget()
     page.evaluate("document.querySelector('th a').focus()")
     page.press("Enter")
@@ -105,14 +107,19 @@ def test_no_table_has_a_scroll_bar_of_its_own_that_cuts_rows(site: str, page: Pa
         assert page.evaluate(cut) == 0, path
 
 
-def test_headings_are_named_in_every_row_on_a_phone(site: str, page: Page) -> None:
-    page.show(f"{site}/history", width=PHONE)
-    name = "getComputedStyle(document.querySelectorAll('.listing td')[1], '::before').content"
-    assert page.evaluate(name) == '"Change"'
+def test_a_wide_table_scrolls_and_keeps_its_first_column(site: str, page: Page) -> None:
+    page.show(f"{site}/explore/regression_deltas", width=DESK)
+    left = "document.querySelector('.answer td').getBoundingClientRect().x"
+    before = page.evaluate(left)
+    box = "document.querySelector('.answer .scroll')"
+    page.evaluate(f"{box}.scrollLeft = 10000")
+    assert page.evaluate(f"{box}.scrollLeft") > 0
+    assert page.evaluate(left) == before
+    assert page.evaluate("document.documentElement.scrollWidth") == DESK
 
 
 def test_a_filter_field_shows_its_whole_value(site: str, page: Page) -> None:
-    page.show(f"{site}/history?device=phone&model=net", width=PHONE)
+    page.show(f"{site}/explore/build_history?device=phone&model=net", width=PHONE)
     page.evaluate("document.querySelector('.more-filters').open = true")
     cut = "[...document.querySelectorAll('.fields input')].filter(one => "
     cut += "one.scrollWidth > one.clientWidth).length"

@@ -97,7 +97,7 @@ def test_other_queries_than_percentiles_need_a_file_to_be_drawn(run, tmp_path):
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_hotspots_have_bars_on_a_terminal_alone(capsys, monkeypatch, is_terminal):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
-    write_answer("operator_hotspots", HOTSPOTS, OutputOptions(), plot=None)
+    write_answer("operator_hotspots", HOTSPOTS, OutputOptions(), plot=None, params={})
     assert ("███" in capsys.readouterr().out) == is_terminal
 
 
@@ -106,7 +106,7 @@ def test_a_history_is_followed_by_its_trends_on_a_terminal_alone(capsys, monkeyp
     table = _history()
     monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
     monkeypatch.setenv("COLUMNS", "300")
-    write_answer("build_history", table, OutputOptions(), plot=None)
+    write_answer("build_history", table, OutputOptions(), plot=None, params={})
     assert ("▁█" in capsys.readouterr().out) == is_terminal
 
 

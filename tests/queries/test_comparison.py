@@ -36,6 +36,12 @@ ROWS = (
 )
 
 
+def test_slower_runs_are_said_before_faster_operators() -> None:
+    run = change_row(level="method", kind="method", event_name="Method::execute")
+    found = _found(run, change_row("improvement", delta=-0.1), change_row("improvement", ordinal=2))
+    assert found.sentence == "1 run is slower. 2 operators are faster."
+
+
 def test_a_terminal_shows_a_sentence_one_count_and_the_changes() -> None:
     lines = [line_text(line) for line in comparison_lines(_found(*ROWS))]
     assert lines[:3] == [
@@ -82,8 +88,9 @@ def test_a_call_that_no_operator_explains_is_beside_the_runs_with_its_guess() ->
 
 def test_rows_without_levels_are_drawn_by_their_kinds() -> None:
     rows = [{key: value for key, value in row.items() if key != "level"} for row in ROWS[:3]]
-    drawn = picture_of_rows(rows)
+    drawn = picture_of_rows(rows, base="b1", head="b2")
     assert "1 operator is slower" in drawn
+    assert "b2 against b1" in drawn
     assert ">Execute<" not in drawn  # the runs are not operators
 
 

@@ -86,7 +86,8 @@ TAKEN = [(name, param) for name, query in every_query().items() for param in que
 CHOOSING = {
     (name, param.name): ROWS.get((name, param.name)) or ROWS[param.name]
     for name, param in TAKEN
-    if (name, param.name) in ROWS or param.name in ROWS
+    if ((name, param.name) in ROWS or param.name in ROWS)
+    and (name, param.name) != ("memory_by_instruction", "event")  # here delegates alone allocate
 }
 FILTERED = [
     (name, param.name, value, is_chosen)

@@ -82,7 +82,7 @@ def _as_csv(rows):
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     with Warehouse.open(tmp_path_factory.mktemp("recorded") / "s", create=True) as warehouse:
-        warehouse.ingest([ROOT / "tests" / "data" / "farm"], archive=False)
+        warehouse.ingest([ROOT / "tests" / "data" / "farm"])
         yield warehouse
 
 
@@ -95,7 +95,6 @@ def dumps(tmp_path_factory):
                 [corpus / f"{dump}.etdp"],
                 manifest={"device": "host", "build": "b1", **facts},
                 etrecord=etrecord and corpus / "models" / f"{etrecord}.etrecord",
-                archive=False,
             )
         yield warehouse
 

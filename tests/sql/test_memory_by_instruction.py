@@ -66,7 +66,7 @@ RUNS = {
 
 
 @pytest.fixture(scope="module")
-def rows():
+def stored():
     store = StoreRows()
     numbers = {device: store.add_dump(device=device) for device in RUNS}
     for device, (events, *allocated) in RUNS.items():
@@ -90,7 +90,21 @@ def rows():
         "run_signature_id = (SELECT run_signature_id FROM runs WHERE dump_id = ?)",
         [numbers["another first"]],
     )
-    return run_by_device(connection, "memory_by_instruction")
+    return connection
+
+
+@pytest.fixture(scope="module")
+def rows(stored):
+    return run_by_device(stored, "memory_by_instruction")
+
+
+def test_event_keeps_the_rows_of_operators_with_this_name(stored, rows):
+    kept = run_by_device(stored, "memory_by_instruction", event="*add*")
+    assert kept == {
+        device: [row for row in found if "add" in (row["event_name"] or "")]
+        for device, found in rows.items()
+    }
+    assert kept["late"]
 
 
 @pytest.mark.parametrize("clock", CLOCKS)

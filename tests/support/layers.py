@@ -39,7 +39,7 @@ FOLDERS = {
     "cli/serve/uploads/test_multipart.py": "unit",
     "cli/serve/uploads/test_record_stream.py": "store",
     "cli/test_against_a_service.py": "system",
-    "cli/upkeep/test_drilling.py": "system",
+    "cli/upkeep/test_verifying.py": "system",
     "cli/upkeep/test_running.py": "system",
     "cli/test_demo.py": "system",
     "cli/test_failed_checkpoints.py": "system",

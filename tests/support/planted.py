@@ -6,6 +6,8 @@ import random
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -20,12 +22,10 @@ from tracehouse.warehouse.upkeep.choice import choose_dumps
 from tracehouse.warehouse.upkeep.forget import forget_dumps
 from tracehouse.warehouse.upkeep.nights import JudgedNight
 from tracehouse.warehouse.upkeep.retain import drop_old_events, find_old_events
-from tracehouse.warehouse.upkeep.verification import verify_store
+from tracehouse.warehouse.upkeep.verification import Verification, verify_store
 
-# The columns in which a verification finds wrong values; `damaged` is its own result.
-COLUMNS = {
-    table: [name for name in schema.names if name != "damaged"] for table, schema in STORED.items()
-}
+# The columns in which a verification finds wrong values.
+COLUMNS = {table: schema.names for table, schema in STORED.items()}
 
 _NAMES = (
     "real/mixed_xnnpack_n20", "real/mixed_portable_n20", "real/multiout_portable_n3_debug",
@@ -71,6 +71,12 @@ def make_full_store(folder: Path) -> Path:
     return store
 
 
+def verified(live: duckdb.DuckDBPyConnection, store: Path, **options: Any) -> Verification:
+    """What a verification finds."""
+    with TemporaryDirectory() as scratch:
+        return verify_store(live, store, Path(scratch), **options)
+
+
 def plant(
     connection: duckdb.DuckDBPyConnection, table: str, column: str, choice: random.Random
 ) -> str:
@@ -88,7 +94,7 @@ def plant(
 def plan_values(choice: random.Random, number: int) -> Iterator[dict[str, str]]:
     """A column of every table, in groups that are verified together; after all, from the first."""
     places = {name: columns[number % len(columns)] for name, columns in COLUMNS.items()}
-    of_dumps = {name for name in places if "dump_id" in COLUMNS[name]} - {"dump_digests"}
+    of_dumps = {name for name in places if "dump_id" in COLUMNS[name]}
     # A store catches up with a segment that it does not know, which may delete other wrong rows.
     for group in (of_dumps, {"archive_segments"}, places.keys() - of_dumps - {"archive_segments"}):
         names = sorted(group)
@@ -105,6 +111,6 @@ def find_planted(
         for table, column in places.items():
             plant(warehouse.writing, table, column, choice)
     with Warehouse.open(store) as warehouse:
-        found = verify_store(warehouse.writing, store)
+        found = verified(warehouse.writing, store)
     shutil.rmtree(store)
     return {name for one in found.damages for name in one.tables.split(", ")} & places.keys()

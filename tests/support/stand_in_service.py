@@ -52,7 +52,6 @@ class StandIn:
         connections: Number of connections.
         unread: Bytes received of each body that was refused before it was read.
         faulty: Refusals of dumps in batches by SHA-256, once each.
-        is_old: Whether it knows no batches.
         is_asking: Whether it answers "100 Continue" to an announced body, as in HTTP/1.1.
     """
 
@@ -66,7 +65,6 @@ class StandIn:
         self.connections = 0
         self.unread: list[int] = []
         self.faulty: dict[str, Refused] = {}
-        self.is_old = False
         self.is_asking = True
         self.lock = threading.Lock()
 
@@ -174,7 +172,7 @@ class _Handler(BaseHTTPRequestHandler):
         if path in self.service.answers:
             kind, body = self.service.answers[path]
             self._send(self.service.statuses.get(path, 200), body, {"Content-Type": kind})
-        elif path == "/v1/dumps:batch" and not self.service.is_old:
+        elif path == "/v1/dumps:batch":
             results = [self.service.take_in_turn(parts) for parts in _records(asked.body)]
             content = [{**answer, "status": status} for status, answer in results]
             body = json.dumps({"dumps": content}).encode()

@@ -69,23 +69,11 @@ class StoreBesideModel:
 
     def look_at_files(self) -> None:
         """Compare the archive and the newest snapshot with the model."""
-        self.follow_archive()
-        wanted = [hash_ for hash_, dump in self.model.dumps.items() if dump["is_archived"]]
-        assert observe_archive(self.store) == {hash_: _DATA[hash_] for hash_ in wanted}
+        assert observe_archive(self.store) == {hash_: _DATA[hash_] for hash_ in self.model.dumps}
         newest = observe_snapshot(self.store)
         assert (newest is None) == (not self.model.snapshots)
         if newest:
             check(newest, self.model.snapshots[-1])
-
-    def follow_archive(self) -> None:
-        """Let the model know of dumps that came into the archive without their companions.
-
-        That happens if the archive has these companions by other dumps.
-        """
-        lacking = self.warehouse.stored_dumps().unarchived(list(self.model.dumps))
-        for hash_, dump in self.model.dumps.items():
-            assert not (dump["is_archived"] and hash_ in lacking)
-            dump["is_archived"] = hash_ not in lacking
 
     def look_at_lake(self) -> None:
         """Compare the lake with the model."""

@@ -27,7 +27,6 @@ from tracehouse.warehouse.upkeep.compact import compact_store
 from tracehouse.warehouse.upkeep.forget import forget_dumps
 from tracehouse.warehouse.upkeep.nights import JudgedNight
 from tracehouse.warehouse.upkeep.rebuild import rebuild_store
-from tracehouse.warehouse.upkeep.reload import reload_dumps
 from tracehouse.warehouse.upkeep.retain import drop_old_events, find_old_events
 
 BUILDS = st.sampled_from(["b0", "b1", "b2"])
@@ -50,17 +49,14 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
 
     Attributes:
         n_steps: How many all machines have taken.
-        may_differ: Tables of which a rebuilt store may have other rows.
     """
 
     n_steps: ClassVar = 0
-    may_differ: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self) -> None:
         """Begin with a new store."""
         RuleBasedStateMachine.__init__(self)
         StoreBesideModel.__init__(self)
-        self.is_archived = True
         self.n_cheap_steps = 0  # since the last expensive one
         self.is_reading = False
 
@@ -79,25 +75,17 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
             self.compare()
             self.look_at_files()
             self.look_at_lake()
-            if any(dump["is_archived"] for dump in self.model.dumps.values()):
+            if self.model.dumps:
                 self.rebuild()
                 self.compare()
         finally:
             self.warehouse.close()
             shutil.rmtree(self.root)
 
-    @initialize(
-        is_archived=st.sampled_from([True, True, True, False]),
-        files=st.lists(FILE, max_size=6),
-    )
-    def begin(self, *, is_archived: bool, files: list[File]) -> None:
-        """Decide whether everything goes into the archive, or only what a rule says."""
-        self.is_archived = is_archived
-        self.make(files, is_archived=is_archived)
-
-    def make(self, files: list[File], *, is_archived: bool) -> None:
+    @initialize(files=st.lists(FILE, max_size=6))
+    def begin(self, *, files: list[File]) -> None:
         """Put the first dumps into the store."""
-        self.ingest(files, is_archived=is_archived)
+        self.ingest(files)
 
     @rule(place=st.integers(1, 8), goes_on=st.booleans())
     def fail_next(self, place: int, *, goes_on: bool) -> None:
@@ -106,15 +94,14 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
 
     @rule(file=FILE)
     def ingest_one(self, file: File) -> None:
-        self.ingest([file], is_archived=True)
+        self.ingest([file])
 
-    @rule(files=st.lists(FILE, min_size=2, max_size=4), is_archived=st.booleans())
-    def ingest(self, files: list[File], *, is_archived: bool) -> None:
-        is_archived |= self.is_archived
+    @rule(files=st.lists(FILE, min_size=2, max_size=4))
+    def ingest(self, files: list[File]) -> None:
         named = name_files(files)
         dumps = [file.incoming(source) for source, file in named]
-        states = self.model.copy().ingest(named, is_archived=is_archived)
-        self.act(states, lambda: self.warehouse.ingest(dumps, archive=is_archived))
+        states = self.model.copy().ingest(named)
+        self.act(states, lambda: self.warehouse.ingest(dumps))
 
     @rule(
         build=BUILDS,
@@ -262,37 +249,17 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
     @rule()
     def rebuild(self) -> None:
         self.n_cheap_steps = 0
-        self.follow_archive()
-        is_archived = all(dump["is_archived"] for dump in self.model.dumps.values())
-        if not Archive(self.store).segments() or not is_archived:
+        if not Archive(self.store).segments():
             with pytest.raises(StoreError):
                 self._closed(lambda: rebuild_store(self.store))
-        elif self.is_archived:  # otherwise, what came before the archive would be lost
+        else:
             rebuilt = self.changed(lambda model: model.replace_file())
             self.act(rebuilt, lambda: self._closed(self._rebuild), is_reopened=True)
 
     def _rebuild(self) -> None:
         done = rebuild_store(self.store)
-        different = [
-            one for one in done.tables if not one.is_equal and one.name not in self.may_differ
-        ]
+        different = [one for one in done.tables if not one.is_equal]
         assert not different, different
-
-    @rule(build=BUILDS)
-    def reload(self, build: str) -> None:
-        writing, chosen = self.warehouse.writing, self.model.matching(build)
-        dumps = choose_dumps(writing, where={"build": build}) if chosen else []
-
-        def reload() -> None:
-            done = reload_dumps(writing, self.store, dumps)
-            assert not [one for one in done if one.changed_tables], done
-
-        self.follow_archive()
-        if all(self.model.dumps[hash_]["is_archived"] for hash_ in chosen):
-            self.act(self.changed(lambda model: model.nights.clear()), reload)
-        else:
-            with pytest.raises(QueryError):
-                reload()
 
     def _closed(self, action: Callable[[], Any]) -> Any:
         self.warehouse.close()

@@ -167,20 +167,14 @@ class Model:
             rows = [(*key, len(events), sum(events)) for key, events in counts.items()]
         return [dict(zip(names, row, strict=True)) for row in rows]
 
-    def ingest(self, files: Sequence[tuple[str, File]], *, is_archived: bool) -> list[Model]:
+    def ingest(self, files: Sequence[tuple[str, File]]) -> list[Model]:
         """The states that an ingest commits, one after the other."""
         self.n_loads += 1
-        again = self._take(files, is_archived=is_archived)
+        again = self._take(files)
         states = [self.copy()]
         for error in self.errors:
             if error[2] == "conflict" and (error[0], error[1]) in {one[:2] for one in again}:
                 error[2] = "settled_conflict"
-        states.append(self.copy())
-        for _, hash_, file in again:
-            dump = self.dumps[hash_]
-            held = {dump["etrecord"], dump["debug_buffer"]} - {None}
-            # Otherwise it is archived only if the archive has the companions of another dump.
-            dump["is_archived"] |= is_archived and held <= set(_hashes(file.companions).values())
         states.append(self.copy())
         for _, hash_, file in again:
             self.dumps[hash_].update(_hashes(file.companions))
@@ -189,11 +183,9 @@ class Model:
     def drain(self) -> list[Model]:
         """The states that a drain of the inbox commits, one after the other."""
         logs, self.waiting = self.waiting, []
-        return self.ingest([pair for log in logs for pair in log], is_archived=True)
+        return self.ingest([pair for log in logs for pair in log])
 
-    def _take(
-        self, files: Sequence[tuple[str, File]], *, is_archived: bool
-    ) -> list[tuple[str, str, File]]:
+    def _take(self, files: Sequence[tuple[str, File]]) -> list[tuple[str, str, File]]:
         """Take new dumps and refuse others; returns those that the store has already."""
         again = []
         known = {hash_: dump["manifest"] for hash_, dump in self.dumps.items()}
@@ -210,7 +202,7 @@ class Model:
                 self.dumps[hash_] = {
                     "source": source, "manifest": manifest, "load": self.n_loads,
                     "events": tiny_dump_events(file.number), "is_dropped": False,
-                    "is_archived": is_archived, "etrecord": None, "debug_buffer": None,
+                    "etrecord": None, "debug_buffer": None,
                     **_hashes(file.companions),
                 }  # fmt: skip
         return again

@@ -22,7 +22,6 @@ from tracehouse.queries.event_blocks.time_scales import TimeScale
 from tracehouse.warehouse.engine.connection import open_reader, open_writer, use_database
 from tracehouse.warehouse.engine.migrations import FIRST_SCHEMA
 from tracehouse.warehouse.engine.store_file import FILE_NAME
-from tracehouse.warehouse.engine.tables import VIEW_ROWS
 from tracehouse.warehouse.load.summary import IngestSummary
 from tracehouse.warehouse.programs.correlation import Correlation
 
@@ -139,10 +138,9 @@ def located_blocks(data: bytes, record: str) -> list[BlockData]:
 
 
 def make_old(file: Path) -> None:
-    """Make a store's file look as if a tracehouse of the first schema had written it."""
+    """Make a store's file look as if a development version of tracehouse had written it."""
     file.chmod(0o600)
     with open_writer(file) as connection:
         use_database(connection)
-        connection.execute("UPDATE schema_migrations SET number = ?", [FIRST_SCHEMA])
-        for table in ("dump_digests", "build_order", *VIEW_ROWS):  # which migrations create
-            connection.execute(f"DROP TABLE {table}")
+        connection.execute("UPDATE schema_migrations SET number = ?", [FIRST_SCHEMA - 1])
+        connection.execute("ALTER TABLE event_signatures DROP COLUMN unit")

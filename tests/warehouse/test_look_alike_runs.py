@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.planted import verified
 from tests.support.store_rows import LONG_AGO
 from tests.support.traced_farm import Step, traced_runs
 from tracehouse import Warehouse
@@ -16,7 +17,6 @@ from tracehouse.ingest.manifest.models import Manifest
 from tracehouse.queries.event_blocks.build import build_event_blocks, decode_tables
 from tracehouse.queries.numeric_gap.stored_dumps import stored_tables
 from tracehouse.warehouse.upkeep.rebuild import rebuild_store
-from tracehouse.warehouse.upkeep.verification import verify_store
 
 NIGHTS, CHANGED = 8, 7
 SDPA = "native_call_custom_sdpa.out"
@@ -157,7 +157,7 @@ def test_decoding_again_gives_the_same_lengths(tmp_path: Path) -> None:
     folder = ingest(tmp_path / "store", nights=1, count=2)
     assert all(table.is_equal for table in rebuild_store(folder).tables)
     with Warehouse.open_to_write(folder) as rebuilt:
-        assert not verify_store(rebuilt.writing, folder).damages
+        assert not verified(rebuilt.writing, folder).damages
         known = names(rebuilt)
         rebuilt.export_lake(tmp_path / "lake")
     assert known["turns"] == {"Execute (long)", "Execute (short)"}

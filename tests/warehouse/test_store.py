@@ -270,16 +270,6 @@ def test_an_ingest_merges_what_many_small_ones_left_in_the_archive(
     assert contents(tmp_path / "store") == before
 
 
-def test_an_ingest_without_archive_leaves_the_name_of_its_log_on_disk(
-    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Warehouse.open_to_write(store) as warehouse:
-        synced = note_synced(monkeypatch)
-        dump = write(tmp_path / "a.etdp", dump_of(1))
-        warehouse.ingest([dump], manifest=MANIFEST, archive=False)
-        assert store.stat().st_ino in synced
-
-
 def copy_while_open(store: Path, copy: Path) -> None:
     """Copy a store into which a dump was ingested but that was not closed, as after a kill."""
     with Warehouse.open_to_write(store) as warehouse:

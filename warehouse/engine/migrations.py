@@ -16,15 +16,14 @@ import duckdb
 
 from tracehouse.warehouse.catalogue.sql_files import read_sql_files
 from tracehouse.warehouse.catalogue.views import views_digest
-from tracehouse.warehouse.engine.build_order import update_build_order
 from tracehouse.warehouse.engine.connection import open_memory, transaction, use_database
 from tracehouse.warehouse.engine.tables import comment_tables, comments_digest, create_statements
 from tracehouse.warehouse.engine.views import store_views
-from tracehouse.warehouse.errors import OldStoreError, StoreVersionError
+from tracehouse.warehouse.errors import StoreVersionError
 
-# The first released schema. Stores of development versions have lower numbers, and no
-# migration exists for them.
-FIRST_SCHEMA = 13
+# The first released schema. Stores of development versions have lower numbers, and no migration
+# exists for them: they are rebuilt from their archives.
+FIRST_SCHEMA = 18
 _FOLDER = "migrations"
 
 
@@ -70,15 +69,12 @@ def check_version(
     """Check that this version supports the store's schema; a reader needs the current schema.
 
     Raises:
-        StoreVersionError: A newer tracehouse wrote the store.
-        OldStoreError: An older tracehouse wrote the store, which must be migrated or rebuilt first.
+        StoreVersionError: Another version wrote the store; the message names the remedy.
     """
     found, known = schema_version(connection), supported_schema()
-    if found > known:
-        raise StoreVersionError(store, found, known)
-    has_migration = found == 0 or found >= FIRST_SCHEMA
+    has_migration = found == 0 or FIRST_SCHEMA <= found <= known
     if not has_migration or (read_only and found < known):
-        raise OldStoreError(store, found, known)
+        raise StoreVersionError(store, found, known, has_migration=has_migration)
 
 
 def migrate(connection: duckdb.DuckDBPyConnection) -> None:
@@ -92,8 +88,6 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> None:
             with transaction(connection):
                 connection.execute(migration.text)
                 _record(connection, migration.number, migration.name)
-                if migration.name == "build_order":
-                    update_build_order(connection)
     if connection.execute("SELECT sha256 FROM schema_views").fetchall() != [(_digest(),)]:
         with transaction(connection):
             _describe(connection)

@@ -117,8 +117,7 @@ class StoreConnections:
 
         Raises:
             StoreError: The file is unreadable or not a store, or contains foreign objects.
-            StoreVersionError: A newer tracehouse wrote the store.
-            OldStoreError: An older tracehouse wrote the store.
+            StoreVersionError: Another version of tracehouse wrote the store.
         """
         store = str(self._store)
         with translated_errors(self._store, self.file):

@@ -27,9 +27,6 @@ SIGNATURES, EVENTS = "named_event_signatures", "program_events"
 KEPT = (SIGNATURES, RUNS, EVENTS, VIEW)
 _SHOW = "FROM rows_of_{}"
 _KEEP_STATE = "INSERT INTO view_rows_state VALUES (?, ?, ?, ?, ?, ?)"
-_DIFFERENT = """
-(FROM rows_of_{0} EXCEPT ALL FROM ({1})) UNION ALL (FROM ({1}) EXCEPT ALL FROM rows_of_{0})
-LIMIT 1"""
 # What has no rows yet; the view's text reads it by the name of its table.
 _NEW = {
     SIGNATURES: (
@@ -76,19 +73,6 @@ def find_kept_views(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     if _read_state(connection) != find_state(connection):
         return {}
     return {view: _SHOW.format(view) for view in KEPT}
-
-
-def find_wrong_rows(connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """The tables with other rows than the views work out now."""
-    if not find_kept_views(connection):
-        return set()
-    with registered(connection, "aligned", _align_operators(connection, {})):
-        texts = {view: view_text(view) for view in KEPT} | {VIEW: "FROM aligned"}
-        return {
-            f"rows_of_{view}"
-            for view, text in texts.items()
-            if connection.execute(_DIFFERENT.format(view, text)).fetchall()
-        }
 
 
 def checkpoint(connection: duckdb.DuckDBPyConnection) -> None:

@@ -49,8 +49,7 @@ class Writer:
 
         Raises:
             StoreError: The file cannot be created or written, or is not a store.
-            StoreVersionError: A newer tracehouse wrote the store.
-            OldStoreError: An older tracehouse wrote the store, which must be rebuilt first.
+            StoreVersionError: Another version wrote the store, and has no migration to this one.
         """
         self._store, self._is_careful = store, is_careful
         with translated_errors(store), ExitStack() as opened:
@@ -78,8 +77,7 @@ class Writer:
 
         Raises:
             StoreError: The store contains foreign objects or other tables.
-            StoreVersionError: A newer tracehouse wrote the store.
-            OldStoreError: An older tracehouse wrote the store, which must be rebuilt first.
+            StoreVersionError: Another version wrote the store, and has no migration to this one.
         """
         store = str(self._store)
         if not is_known:

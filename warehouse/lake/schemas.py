@@ -7,12 +7,12 @@ import pyarrow as pa
 from tracehouse.ingest.schemas.dumps import STORED
 
 FORMAT = 1
-SCHEMA = 13  # number of the store schema with these tables
+SCHEMA = 18  # number of the store schema with these tables
 WIDE_IDS = ("dump_id", "device_id", "build_id", "model_id")
 
 # Tables of a store itself.
 _NOT_SHARED = {
-    "archive_segments", "archived_files", "judged_nights", "dump_digests", "build_order",
+    "archive_segments", "archived_files", "judged_nights", "build_order",
 }  # fmt: skip
 
 

@@ -12,7 +12,6 @@ from tracehouse.warehouse.catalogue.sql_files import read_sql_files
 from tracehouse.warehouse.engine.build_order import read_build_order
 from tracehouse.warehouse.engine.connection import registered
 from tracehouse.warehouse.engine.tables import SQL_TYPES, quote
-from tracehouse.warehouse.errors import LakeError
 from tracehouse.warehouse.lake.commits import LakeState
 from tracehouse.warehouse.lake.place import Lake
 from tracehouse.warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES
@@ -41,23 +40,12 @@ def make_order(connection: duckdb.DuckDBPyConnection) -> None:
 def show_files(
     connection: duckdb.DuckDBPyConnection, lake: Lake, table: str, paths: Sequence[str]
 ) -> None:
-    """Create a table's view, named `unmerged_name`, over these files.
-
-    Raises:
-        LakeError: The files lack columns, such as files of a development version.
-    """
+    """Create a table's view, named `unmerged_name`, over these files."""
     shown = unmerged_name(table)
     source = _source(connection, lake, table, paths)
     columns = ", ".join(TABLES[table].names)
     text = f"SELECT {columns} FROM {source}"  # noqa: S608
-    try:
-        connection.execute(f"CREATE OR REPLACE TEMP VIEW {shown} AS {text}")
-    except duckdb.BinderException as error:
-        raise LakeError(
-            lake.name,
-            f"files of {table} have other columns than this tracehouse writes: export the store "
-            "again into an empty folder",
-        ) from error
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW {shown} AS {text}")
 
 
 def unmerged_name(table: str) -> str:

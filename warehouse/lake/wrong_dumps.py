@@ -1,12 +1,10 @@
-"""Dumps whose rows in a lake disagree with the digests that a store keeps."""
+"""Dumps whose rows in a lake are others than those of a store."""
 
 from __future__ import annotations
 
 import duckdb
-import pyarrow as pa
 
-from tracehouse.ingest.schemas.dumps import DIGESTED
-from tracehouse.warehouse.engine.stored_digests import changed_tables, read_digests
+from tracehouse.warehouse.engine.checksums import TABLES_OF_DUMPS, dump_checksums
 from tracehouse.warehouse.lake.commits import read_filled_state
 from tracehouse.warehouse.lake.connections import reading_lake
 from tracehouse.warehouse.lake.damage import lake_errors
@@ -14,8 +12,9 @@ from tracehouse.warehouse.lake.place import Lake
 from tracehouse.warehouse.lake.writing import read_dumps
 
 # In a lake, the ids in `dumps` are others, and dumps keep their events.
-_SAME = tuple(n for n in DIGESTED if n not in ("dumps", "event_histograms", "dropped_events"))
-_DIGESTS = "SELECT * EXCLUDE (damaged) FROM dump_digests"
+_OTHERS = {"dumps", "event_histograms", "dropped_events"}
+_SAME = [name for name in TABLES_OF_DUMPS if name not in _OTHERS]
+_DROPPED = "SELECT dump_id FROM dropped_events"
 
 
 def find_wrong_dumps(connection: duckdb.DuckDBPyConnection, lake: Lake) -> list[tuple[str, str]]:
@@ -28,23 +27,18 @@ def find_wrong_dumps(connection: duckdb.DuckDBPyConnection, lake: Lake) -> list[
     """
     state = read_filled_state(lake)
     own = {dump.sha256: dump for dump in read_dumps(connection)}
+    dropped = {row[0] for row in connection.execute(_DROPPED).fetchall()}
+    wrong: dict[str, list[str]] = {}
     with lake_errors(lake, state), reading_lake(lake, state) as shared:
-        dumps = {
+        both = {
             dump.dump_id: own[dump.sha256]
             for dump in read_dumps(shared)
             if dump.sha256 in own and dump.state == own[dump.sha256].state
         }
-        found = read_digests(shared, None, _SAME)
-    is_known = [id_ in dumps for id_ in found["dump_id"].to_pylist()]
-    known = found.filter(pa.array(is_known, pa.bool_()))
-    ids = [dumps[id_].dump_id for id_ in known["dump_id"].to_pylist()]
-    stored = connection.sql(_DIGESTS).to_arrow_table()
-    dropped = set(stored.filter(stored["dropped_events"].is_valid())["dump_id"].to_pylist())
-    changed = changed_tables(stored, known.set_column(0, "dump_id", pa.array(ids, pa.int64())))
-    hashes = {dump.dump_id: dump.sha256 for dump in dumps.values()}
-    wrong = []
-    for id_, sha256 in hashes.items():
-        tables = set(changed.get(id_, "").split(", ")) & set(_SAME)
-        if tables := tables - {"events"} if id_ in dropped else tables:
-            wrong.append((sha256, ", ".join(sorted(tables))))
-    return wrong
+        for table in _SAME:
+            stored, found = (dump_checksums(one, table) for one in (connection, shared))
+            for id_, dump in both.items():
+                is_gone = table == "events" and dump.dump_id in dropped
+                if not is_gone and stored.get(dump.dump_id) != found.get(id_):
+                    wrong.setdefault(dump.sha256, []).append(table)
+    return [(sha256, ", ".join(sorted(tables))) for sha256, tables in wrong.items()]

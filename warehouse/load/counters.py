@@ -14,17 +14,19 @@ from tracehouse.ingest.producers import COUNTER
 from tracehouse.ingest.schemas.dumps import COUNTERS
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.connection import registered
-from tracehouse.warehouse.load.appending import Appender
+from tracehouse.warehouse.load.appending import append_rows
 
 _MANIFEST_ROWS = (
     "DELETE FROM counters WHERE event_signature_id IS NULL AND dump_id IN (SELECT unnest(?))"
 )
 
 
-def insert_counters(appender: Appender, manifests: Mapping[int, Manifest]) -> None:
+def insert_counters(
+    connection: duckdb.DuckDBPyConnection, manifests: Mapping[int, Manifest]
+) -> None:
     """Insert the counters in manifests of new dumps, by id."""
     rows = [row for id_, manifest in manifests.items() for row in _rows(id_, manifest)]
-    appender.append("counters", pa.Table.from_pylist(rows, COUNTERS))
+    append_rows(connection, "counters", pa.Table.from_pylist(rows, COUNTERS))
 
 
 def replace_counters(
@@ -32,19 +34,21 @@ def replace_counters(
 ) -> None:
     """Replace the counters of stored dumps, by id, that come from their manifests."""
     connection.execute(_MANIFEST_ROWS, [list(manifests)])
-    insert_counters(Appender(connection), manifests)
+    insert_counters(connection, manifests)
 
 
-def insert_logged_counters(appender: Appender, events: pa.Table, signatures: pa.Table) -> None:
+def insert_logged_counters(
+    connection: duckdb.DuckDBPyConnection, events: pa.Table, signatures: pa.Table
+) -> None:
     """Insert the counters that delegates logged as events; `events` have dump ids."""
     logged = pc.equal(signatures["kind"], COUNTER)
     if pc.any(logged).as_py():
         with (
-            registered(appender.connection, "new_events", events),
-            registered(appender.connection, "new_signatures", signatures.filter(logged)),
+            registered(connection, "new_events", events),
+            registered(connection, "new_signatures", signatures.filter(logged)),
         ):
-            found = appender.connection.sql(read_statement("logged_counters")).to_arrow_table()
-            appender.append("counters", found)
+            found = connection.sql(read_statement("logged_counters")).to_arrow_table()
+            append_rows(connection, "counters", found)
 
 
 def _rows(dump_id: int, manifest: Manifest) -> Iterator[dict[str, Any]]:

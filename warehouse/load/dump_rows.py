@@ -15,9 +15,8 @@ from tracehouse.warehouse.archive.entries import Ids
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.build_order import update_build_order
 from tracehouse.warehouse.engine.connection import registered
-from tracehouse.warehouse.engine.stored_digests import refresh_digests
 from tracehouse.warehouse.errors import StoreError
-from tracehouse.warehouse.load.appending import Appender
+from tracehouse.warehouse.load.appending import append_rows
 from tracehouse.warehouse.load.counters import insert_counters, insert_logged_counters
 from tracehouse.warehouse.load.doubts import last_dump
 from tracehouse.warehouse.load.ids import Builds, NamedIds
@@ -48,8 +47,7 @@ class DumpRows:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, indexed: int = 0) -> None:
         """Dumps up to the id `indexed` are known not to be inserted again."""
-        self._connection, self._appender = connection, Appender(connection)
-        self._indexed = indexed
+        self._connection, self._indexed = connection, indexed
         self._last_dump = last_dump(connection)
         self._devices = NamedIds(connection, "device")
         self._models = NamedIds(connection, "model")
@@ -92,22 +90,22 @@ class DumpRows:
     def insert_content(self, tables: Mapping[str, pa.Table], dumps: Mapping[int, NewDump]) -> None:
         """Insert decoded rows of dumps, which are given by id, but for the table dumps."""
         for name in _PER_DUMP:
-            self._appender.append(name, tables[name])
+            append_rows(self._connection, name, tables[name])
         buffers = {id_: dump.debug_buffer for id_, dump in dumps.items() if dump.debug_buffer}
-        insert_values(self._appender, tables["debug_values"], buffers)
+        insert_values(self._connection, tables["debug_values"], buffers)
         metadata = parse_metadata(
             tables["delegate_metadata"], lambda id_: dumps[id_].manifest.model.backend
         )
-        self._appender.append("delegate_metadata", metadata)
+        append_rows(self._connection, "delegate_metadata", metadata)
         event_signatures = with_user_kinds(tables["event_signatures"])
         self._signatures["run_signatures"].insert(tables["run_signatures"])
         self._signatures["event_signatures"].insert(event_signatures)
-        insert_logged_counters(self._appender, tables["events"], event_signatures)
+        insert_logged_counters(self._connection, tables["events"], event_signatures)
 
     def insert_statistics(self, tables: Mapping[str, pa.Table]) -> None:
         """Insert the statistics of dumps."""
         for name, rows in tables.items():
-            self._appender.append(name, rows)
+            append_rows(self._connection, name, rows)
 
     def insert_dumps(
         self,
@@ -130,10 +128,9 @@ class DumpRows:
         rows = self._dump_rows(dumps, facts, decoded)
         rows["resolution_ticks"] = resolution[:, RUNTIME]
         rows["delegate_resolution_ticks"] = resolution[:, DELEGATE]
-        self._appender.append("dumps", _table(rows, DUMPS))
+        append_rows(self._connection, "dumps", _table(rows, DUMPS))
         numbered = dict(zip(ids, dumps, strict=True))
-        insert_counters(self._appender, {id_: one.manifest for id_, one in numbered.items()})
-        self._appender.end()
+        insert_counters(self._connection, {id_: one.manifest for id_, one in numbered.items()})
         update_build_order(self._connection, {row["build_id"] for row in facts})
         self._trace({id_: one.program for id_, one in numbered.items() if one.program})
 
@@ -181,8 +178,6 @@ class DumpRows:
                 self._connection.execute(read_statement("set_companions"))
             self._trace(new_programs)
             attach_buffers(self._connection, new_buffers)
-            changed = {*new_programs, *new_buffers}
-            refresh_digests(self._connection, changed, ("dumps", "debug_values"))
         return attached
 
     def _trace(self, programs: Mapping[int, Program]) -> None:

@@ -16,7 +16,7 @@ from tracehouse.ingest.schemas.dumps import DELEGATE_METADATA
 from tracehouse.ingest.schemas.tensors import SHA256, TENSORS
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.connection import insert_rows, registered
-from tracehouse.warehouse.load.appending import Appender
+from tracehouse.warehouse.load.appending import append_rows
 from tracehouse.warehouse.load.delegate_metadata import metadata_json
 
 Buffers = Mapping[int, HashedFile]
@@ -26,10 +26,10 @@ _PARSED = DELEGATE_METADATA.field("parsed")
 _DUMPS = "SELECT sha256, dump_id FROM dumps WHERE sha256 IN (SELECT unnest(?))"
 
 
-def insert_values(appender: Appender, rows: pa.Table, buffers: Buffers) -> None:
+def insert_values(connection: duckdb.DuckDBPyConnection, rows: pa.Table, buffers: Buffers) -> None:
     """Insert decoded values; debug buffers are given by dump id."""
-    hashed = rows.append_column(SHA256, _store_tensors(appender.connection, rows, buffers))
-    appender.append("debug_values", hashed)
+    hashed = rows.append_column(SHA256, _store_tensors(connection, rows, buffers))
+    append_rows(connection, "debug_values", hashed)
 
 
 def store_ahead(connection: duckdb.DuckDBPyConnection, rows: pa.Table, buffers: Buffers) -> None:

@@ -14,9 +14,9 @@ from tracehouse.warehouse.engine.store_file import FILE_NAME, has_store_file
 from tracehouse.warehouse.engine.store_lock import StoreLock
 from tracehouse.warehouse.errors import (
     DamagedStoreError,
-    OldStoreError,
     StoreError,
     StoreLockedError,
+    StoreVersionError,
     WriterWaitingError,
     explain_failure,
 )
@@ -82,7 +82,7 @@ def store_exists(store: Path) -> bool:
 
 
 def open_to_read(store: Path, *, wait: float) -> OpenedStore:
-    """The store's file; if it is locked, old, damaged or gone, the newest snapshot.
+    """The store's file; if it is locked, damaged or gone, the newest snapshot.
 
     If a writer waits for readers, the snapshot is read, too; without one, the writer has priority
     for PATIENCE seconds.
@@ -90,15 +90,14 @@ def open_to_read(store: Path, *, wait: float) -> OpenedStore:
     Raises:
         StoreError: The store does not exist or cannot be read.
         StoreLockedError: Another process writes the store, and there is no snapshot.
-        StoreVersionError: A newer tracehouse wrote the store.
-        OldStoreError: An older tracehouse wrote the store, and no snapshot has the current schema.
+        StoreVersionError: Another version of tracehouse wrote the store.
         DamagedStoreError: The file is damaged or gone; there is an archive, but no snapshot.
     """
     try:
         if not store_exists(store):
             raise StoreError(str(store), NO_STORE)
         return open_live(store, wait=wait)
-    except (StoreLockedError, OldStoreError, DamagedStoreError) as error:
+    except (StoreLockedError, DamagedStoreError) as error:
         opened = open_snapshot(store)
         if opened is None and isinstance(error, WriterWaitingError):
             return open_live(store, wait=PATIENCE, is_urgent=True)
@@ -167,7 +166,7 @@ def open_snapshot(store: Path) -> OpenedStore | None:
     """
     held = hold_newest(store)
     if held is not None:
-        with suppress(OldStoreError):
+        with suppress(StoreVersionError):
             answering = StoreConnections(store, held.snapshot.path)
             return _checked(OpenedStore(answering, held, held.snapshot))
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,7 +22,7 @@ from tracehouse.warehouse.opening.read import OpenedStore, open_live, open_snaps
 from tracehouse.warehouse.opening.snapshots import find_snapshots
 from tracehouse.warehouse.queryable import Queryable
 from tracehouse.warehouse.upkeep.compact import is_compaction_wanted
-from tracehouse.warehouse.upkeep.drill_record import DrillRecord, read_record
+from tracehouse.warehouse.upkeep.verification_record import read_record
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,7 +38,6 @@ class StoreCounts(NamedTuple):
         last_ingest_at: When the last dump was committed; None if there is none.
         archived_files: Files in the archive.
         unarchived_dumps: Dumps that are not in the archive.
-        damaged_dumps: Dumps that disagreed when they were last verified, and were not rebuilt.
         refused: Files that were refused and not ingested later.
     """
 
@@ -50,7 +49,6 @@ class StoreCounts(NamedTuple):
     last_ingest_at: datetime | None
     archived_files: int
     unarchived_dumps: int
-    damaged_dumps: int
     refused: int
 
 
@@ -76,9 +74,9 @@ class StoreStatus(NamedTuple):
         failed_checkpoint_at: When the last one failed; None without any.
         rebuilt_at: When the file was rebuilt because of one; None if it was not.
         disabled_compression: The compression that writers leave out since; empty if they use all.
-        drill_succeeded_at: When a rebuild drill last found no difference; None if none did.
-        drill_differences: Dumps and shared tables that differed in the last drill; None without
-            one.
+        verified_at: When a verification last found nothing wrong; None if none did.
+        damaged_dumps: Dumps with wrong rows, which were not rebuilt since.
+        damaged_tables: Tables with wrong rows that dumps share.
         counted_at: Time of the snapshot with these counts; None for the store's file.
         counts: The counts; None if neither file nor snapshot could be read.
     """
@@ -101,8 +99,9 @@ class StoreStatus(NamedTuple):
     failed_checkpoint_at: datetime | None = None
     rebuilt_at: datetime | None = None
     disabled_compression: str = ""
-    drill_succeeded_at: datetime | None = None
-    drill_differences: int | None = None
+    verified_at: datetime | None = None
+    damaged_dumps: int = 0
+    damaged_tables: int = 0
     counted_at: datetime | None = None
     counts: StoreCounts | None = None
 
@@ -117,7 +116,7 @@ def read_status(store: Path, *, writer: Queryable | None = None) -> StoreStatus:
     archive, folder = Archive(store), store / INBOX_FOLDER
     segments = archive.segments()  # raises for an unreadable folder, whose size would be 0
     inbox = [*folder.glob("*.log"), *folder.glob("*.sealed")]
-    now, failures, drill = time.time(), read_failures(store), read_record(store)
+    now, failures, verified = time.time(), read_failures(store), read_record(store)
     sizes = (
         _size([file]),
         _size([log_of(file)]),
@@ -136,8 +135,9 @@ def read_status(store: Path, *, writer: Queryable | None = None) -> StoreStatus:
         inbox_files=len(inbox),
         archive_segments=len(segments),
         is_uncompacted=is_compaction_wanted(store),
-        drill_succeeded_at=_time_of_success(drill),
-        drill_differences=drill.difference_count if drill else None,
+        verified_at=verified.success_time(),
+        damaged_dumps=len(verified.dumps),
+        damaged_tables=len(verified.tables),
         snapshot_ages_seconds=[
             max(int(now - snapshot.taken_at.timestamp()), 0) for snapshot in reversed(snapshots)
         ],
@@ -146,12 +146,6 @@ def read_status(store: Path, *, writer: Queryable | None = None) -> StoreStatus:
         rebuilt_at=failures.rebuilt_at,
         disabled_compression=failures.disabled_compression,
     )
-
-
-def _time_of_success(drill: DrillRecord | None) -> datetime | None:
-    if drill is None or not drill.succeeded_at:
-        return None
-    return datetime.fromtimestamp(drill.succeeded_at, UTC)
 
 
 def _read_counts(store: Path) -> StoreStatus:

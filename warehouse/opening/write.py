@@ -50,7 +50,7 @@ def open_to_write(
     Raises:
         StoreError: The store does not exist and must not be created, or cannot be written.
         StoreLockedError: Another process has the store open.
-        StoreVersionError: A newer tracehouse wrote the store.
+        StoreVersionError: Another version wrote the store, and has no migration to this one.
         DamagedStoreError: The file is damaged or gone, and an archive exists.
     """
     with snapshot_hint(store):
@@ -127,10 +127,11 @@ def catch_up(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
     unfile_missing(connection, archive)
     segments = find_unindexed(connection, archive)
     if segments:
-        from tracehouse.warehouse.upkeep.replay import replay  # slow import
+        from tracehouse.warehouse.upkeep.archived_batches import Selection  # slow imports
+        from tracehouse.warehouse.upkeep.replay import replay
 
         sync_path(archive.folder)  # the writer of a segment may have ended before its name was safe
-        replay(connection, archive, segments)
+        replay(connection, archive, Selection(segments))
     if is_unerased(connection):
         erase_forgotten(connection, store)
 

@@ -18,7 +18,6 @@ from tracehouse.ingest.schemas.dumps import DUMPS
 from tracehouse.warehouse.archive.entries import AMENDED, Entry, Ids
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.connection import registered
-from tracehouse.warehouse.engine.stored_digests import refresh_digests
 from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.load.counters import replace_counters
 from tracehouse.warehouse.load.dump_rows import DumpRows
@@ -130,7 +129,6 @@ def amend_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry])
         connection.execute(read_statement("set_manifest_facts"))
     replace_counters(connection, {known[sha256]: one for sha256, one in manifests.items()})
     _parse_again(connection, manifests)
-    refresh_digests(connection, known.values(), ("dumps", "counters", "delegate_metadata"))
     merge_dimensions(connection)
 
 

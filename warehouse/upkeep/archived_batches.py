@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 
@@ -13,8 +13,10 @@ from tracehouse.ingest.dump import Companion, HashedFile
 from tracehouse.ingest.errors import EtRecordError
 from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.archive.entries import (
+    AMENDED,
     COMPANIONS,
     DEBUG_BUFFER,
+    DROPPED,
     DUMP,
     ERASED,
     ETRECORD,
@@ -31,8 +33,37 @@ from tracehouse.warehouse.load.isolate import ChildError
 from tracehouse.warehouse.load.new_dump import NewDump
 from tracehouse.warehouse.programs.reader import Program, ProgramReader
 
+_ABOUT_DUMPS = {DUMP, COMPANIONS, AMENDED, DROPPED, FORGOTTEN}
 _ANY = "SELECT count(*) > 0 FROM dumps"
 _STORED = "SELECT sha256 FROM dumps WHERE sha256 IN (SELECT unnest(?))"
+
+
+class Selection(NamedTuple):
+    """The entries of an archive to replay.
+
+    Attributes:
+        segments: Their segments, in order.
+        numbers: Numbers of original segments; entries of other ones are left out. None for all.
+        dumps: SHA-256 of dumps; entries about anything else are left out. None for all.
+    """
+
+    segments: Sequence[Segment]
+    numbers: Collection[int] | None = None
+    dumps: Collection[str] | None = None
+
+    def read(self, segment: Segment) -> Iterator[tuple[int, Entry]]:
+        """The selected entries of a segment; bytes are read only if one of the dumps is there."""
+        if self.dumps is not None:
+            listed = [*filter(self._has, read_entries(segment, with_data=False))]
+            if not any(entry.kind == DUMP for _, entry in listed):
+                yield from listed
+                return
+        yield from filter(self._has, read_entries(segment))
+
+    def _has(self, numbered: tuple[int, Entry]) -> bool:
+        number, entry = numbered
+        is_dump = self.dumps is None or (entry.kind in _ABOUT_DUMPS and entry.sha256 in self.dumps)
+        return is_dump and (self.numbers is None or number in self.numbers)
 
 
 class ArchiveReader:
@@ -52,16 +83,16 @@ class ArchiveReader:
         self._held: dict[str, Entry] = {}  # files of the current segment
         self._records: dict[str, Companion] = {}  # ETRecords so far
 
-    def batches(self, segments: Iterable[Segment]) -> Iterator[Batch]:
-        """Batches of all segments in order, without what the store has already.
+    def batches(self, selection: Selection) -> Iterator[Batch]:
+        """Batches of the selected entries in order, without what the store has already.
 
         A dump is a duplicate where companions are attached to it.
 
         Raises:
             ArchiveError: A segment is damaged or gone.
         """
-        for segment in segments:
-            for number, entries in groupby(read_entries(segment), itemgetter(0)):
+        for segment in selection.segments:
+            for number, entries in groupby(selection.read(segment), itemgetter(0)):
                 if number not in self._indexed:
                     yield from self._segment(number, (entry for _, entry in entries))
                 self._held.clear()
@@ -86,10 +117,10 @@ class ArchiveReader:
             key = bytes.fromhex(sha256)[:16]
             if key not in self._seen:
                 self._seen.add(key)
-                batch.dumps.append(self.new_dump(entry, batch))
+                batch.dumps.append(self._new_dump(entry, batch))
                 batch.byte_count += len(entry.data)
         elif entry.kind == COMPANIONS:
-            dump = self.new_dump(entry, batch)
+            dump = self._new_dump(entry, batch)
             known = dump.manifest.canonical_json()
             batch.duplicates.append(dump._replace(known_manifest=known))
         elif entry.kind in (ETRECORD, DEBUG_BUFFER):
@@ -107,7 +138,7 @@ class ArchiveReader:
         batch.dumps = [dump for dump in batch.dumps if dump.sha256 not in stored]
         return batch
 
-    def new_dump(self, entry: Entry, batch: Batch) -> NewDump:
+    def _new_dump(self, entry: Entry, batch: Batch) -> NewDump:
         """The dump of an entry, with its companions; the batch refuses those it cannot read.
 
         Raises:

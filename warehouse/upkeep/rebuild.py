@@ -11,8 +11,9 @@ import duckdb
 
 from tracehouse.ingest.dump import Refusal
 from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.entries import DUMP, FORGOTTEN
 from tracehouse.warehouse.archive.rewriting import clear_leftovers
-from tracehouse.warehouse.archive.segments import Segment, check_segment
+from tracehouse.warehouse.archive.segments import Segment, check_segment, read_entries
 from tracehouse.warehouse.engine.checksums import Checksum, table_checksums
 from tracehouse.warehouse.engine.connection import (
     is_failed_checkpoint,
@@ -44,10 +45,12 @@ from tracehouse.warehouse.errors import (
     WarehouseError,
 )
 from tracehouse.warehouse.load.summary import IngestProgress
-from tracehouse.warehouse.upkeep.archived_dumps import find_archived_dumps
+from tracehouse.warehouse.upkeep.archived_batches import Selection
 from tracehouse.warehouse.upkeep.compact import clear_compaction_request
 from tracehouse.warehouse.upkeep.forget import erase_forgotten, is_unerased
+from tracehouse.warehouse.upkeep.nights import delete_nights
 from tracehouse.warehouse.upkeep.replay import describe_lost, replay
+from tracehouse.warehouse.upkeep.verification_record import forget_damages, read_record
 
 Progress = Callable[[IngestProgress], None]
 
@@ -213,7 +216,7 @@ def _rebuild(path: Path, *, is_forced: bool, progress: Progress | None) -> Rebui
             use_database(connection)
             migrate(connection)
             refused: list[Refusal] = []
-            done = replay(connection, archive, good, lost=refused, progress=progress)
+            done = replay(connection, archive, Selection(good), lost=refused, progress=progress)
             n_dumps.append(done.n_dumps)
             found = _find_lost(connection, archive, refused)
             if found and not (is_forced and _can_be_left_out(connection, found)):
@@ -221,6 +224,8 @@ def _rebuild(path: Path, *, is_forced: bool, progress: Progress | None) -> Rebui
             lost.extend(found.values())
             if is_unerased(connection):
                 erase_forgotten(connection, path)
+            if read_record(path).has_damages:
+                delete_nights(connection, path)  # they may contain values of wrong rows
             tables.extend(_compare(table_checksums(connection), old.checksums))
             checkpoint(connection)
         is_same = bool(old.checksums) and all(table.is_equal for table in tables)
@@ -230,6 +235,7 @@ def _rebuild(path: Path, *, is_forced: bool, progress: Progress | None) -> Rebui
         is_shared = bool(path.stat().st_mode & 0o077)
         make_file(path, build, is_shared=is_shared)
         clear_compaction_request(path)
+        forget_damages(path)
     first = next(iter(kept), None)
     return RebuildSummary(
         n_dumps[0], tuple(tables), tuple(damaged), first, old.problem, tuple(lost)
@@ -242,13 +248,16 @@ def _find_lost(
     """The dumps of the archive that are not in a rebuilt store: in words, by SHA-256."""
     missing = {row[0] for row in connection.execute(_MISSING).fetchall()}
     known = {str(one.sha256): describe_lost(one) for one in refused}
-    if not (known or missing):
-        return {}
-    return {
-        sha256: f"{known.get(sha256) or f'{one.dump.name} ({sha256[:16]}): has no row'}, in "
-        f"{one.segment.path.name}"
-        for sha256, one in find_archived_dumps(archive, {*known, *missing}).items()
-    }
+    wanted, found = known.keys() | missing, dict[str, str]()
+    for segment in archive.segments() if wanted else ():
+        for _, entry in read_entries(segment, with_data=False):
+            sha256 = str(entry.sha256)
+            if entry.kind == FORGOTTEN:
+                found.pop(sha256, None)
+            elif entry.kind == DUMP and sha256 in wanted:
+                told = known.get(sha256) or f"{entry.name} ({sha256[:16]}): has no row"
+                found[sha256] = f"{told}, in {segment.path.name}"
+    return found
 
 
 def _can_be_left_out(connection: duckdb.DuckDBPyConnection, hashes: Iterable[str]) -> bool:

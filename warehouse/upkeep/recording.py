@@ -13,22 +13,15 @@ from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.archive.history import History, recorded
 from tracehouse.warehouse.engine.connection import translated_errors
 
-_ANY_DUMP = "SELECT 1 FROM dumps LIMIT 1"
-
 
 @contextmanager
 def recorded_upkeep(connection: duckdb.DuckDBPyConnection, store: Path) -> Iterator[History]:
     """A transaction whose entries are first sealed in the archive.
 
-    A store whose dumps were never archived gets no archive for its other entries.
-
     Raises:
         StoreError: The archive cannot be written, or the disk is full.
     """
-    archive = Archive(store)
-    is_kept = archive.segments() or not connection.execute(_ANY_DUMP).fetchone()
-    kept = archive if is_kept else None
-    with translated_errors(store), recorded(connection, kept) as history:
+    with translated_errors(store), recorded(connection, Archive(store)) as history:
         yield history
 
 

@@ -15,27 +15,27 @@ from tracehouse.ingest.dump import Refusal
 from tracehouse.ingest.schemas.archive import ARCHIVE_SEGMENTS, ARCHIVED_FILES
 from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.archive.entries import REFUSED, SETTLED, Entry
-from tracehouse.warehouse.archive.segments import Segment
 from tracehouse.warehouse.engine.connection import insert_rows, open_cursor, transaction
 from tracehouse.warehouse.errors import UnloadableDumpsError
 from tracehouse.warehouse.load.batches import Batch
 from tracehouse.warehouse.load.committer import Committer
-from tracehouse.warehouse.load.decoders import OWN_DECODER
+from tracehouse.warehouse.load.decoders import OWN_DECODER, Decoder
 from tracehouse.warehouse.load.entries import refusal_of
 from tracehouse.warehouse.load.interpreter import tuned_interpreter
 from tracehouse.warehouse.load.loader import Loader
 from tracehouse.warehouse.load.new_dump import NewDump
 from tracehouse.warehouse.load.pipeline import count_cores, decoded_groups
 from tracehouse.warehouse.load.summary import IngestProgress, IngestSummary
-from tracehouse.warehouse.upkeep.archived_batches import ArchiveReader
+from tracehouse.warehouse.upkeep.archived_batches import ArchiveReader, Selection
 from tracehouse.warehouse.upkeep.changes import CHANGES, apply_changes
 
 
 def replay(
     connection: duckdb.DuckDBPyConnection,
     archive: Archive,
-    segments: Sequence[Segment],
+    selection: Selection,
     *,
+    decoder: Decoder = OWN_DECODER,
     lost: list[Refusal] | None = None,
     progress: Callable[[IngestProgress], None] | None = None,
 ) -> IngestSummary:
@@ -44,7 +44,8 @@ def replay(
     Args:
         connection: The store's writing connection.
         archive: The archive.
-        segments: Segments of the archive.
+        selection: The entries to apply.
+        decoder: Decodes the dumps.
         lost: Receives the dumps that cannot be loaded, instead of an error.
         progress: Called after each commit.
 
@@ -55,23 +56,23 @@ def replay(
         ArchiveError: A segment is damaged or gone; earlier entries are in the store.
         UnloadableDumpsError: A dump cannot be loaded, although it could be when it was archived.
     """
-    done, total = IngestSummary(), sum(1 + one.last - one.first for one in segments)
+    done, total = IngestSummary(), sum(1 + one.last - one.first for one in selection.segments)
     workers = max(count_cores() - 1, 1)
-    committer = _ReplayCommitter(connection, archive, lost)
+    committer = _ReplayCommitter(connection, archive, decoder, lost)
     with (
         ThreadPoolExecutor(workers) as pool,
         open_cursor(connection) as cursor,
         tuned_interpreter(),
     ):
-        batches = ArchiveReader(cursor, archive).batches(segments)
-        for group in _groups(pool, batches, workers):
+        batches = ArchiveReader(cursor, archive, decoder).batches(selection)
+        for group in _groups(pool, batches, workers, decoder):
             loaded = committer.commit(group)
             _record(committer.loader, [entry for batch in group for entry in batch.changes])
             if _is_upkeep(group[-1]):
                 with transaction(connection):
                     apply_changes(connection, group[-1].changes)
                 # A new committer caches no ids of deleted rows.
-                committer = _ReplayCommitter(connection, archive, lost)
+                committer = _ReplayCommitter(connection, archive, decoder, lost)
             n_ended = _end_segments(connection, group)
             done += IngestSummary(n_ended, loaded.n_dumps, n_events=loaded.n_events)
             del group  # otherwise its columns would stay in memory until the next group
@@ -88,9 +89,10 @@ class _ReplayCommitter(Committer):
         self,
         connection: duckdb.DuckDBPyConnection,
         archive: Archive,
+        decoder: Decoder,
         lost: list[Refusal] | None,
     ) -> None:
-        super().__init__(connection, None, OWN_DECODER)
+        super().__init__(connection, None, decoder)
         self._archive, self._lost = archive, lost
 
     def _refuse(self, dump: NewDump, batch: Batch, refusal: Refusal) -> None:
@@ -106,10 +108,12 @@ def describe_lost(refusal: Refusal) -> str:
     return f"{name}: {refusal.reason}: {refusal.detail}"
 
 
-def _groups(pool: Executor, batches: Iterator[Batch], workers: int) -> Iterator[list[Batch]]:
+def _groups(
+    pool: Executor, batches: Iterator[Batch], workers: int, decoder: Decoder
+) -> Iterator[list[Batch]]:
     """Decoded batches to load together; upkeep is applied before later batches are read."""
     for first in batches:
-        yield from decoded_groups(pool, _until_upkeep(first, batches), workers)
+        yield from decoded_groups(pool, _until_upkeep(first, batches), workers, decoder)
 
 
 def _until_upkeep(first: Batch, more: Iterator[Batch]) -> Iterator[Batch]:

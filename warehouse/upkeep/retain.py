@@ -19,7 +19,6 @@ from tracehouse.ingest.schemas.fields import UTC_US
 from tracehouse.warehouse.archive.entries import DROPPED, Entry
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.connection import registered
-from tracehouse.warehouse.engine.stored_digests import refresh_digests
 from tracehouse.warehouse.load.summary import IngestProgress
 from tracehouse.warehouse.upkeep.recording import recorded_upkeep
 
@@ -97,4 +96,3 @@ def drop_events(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry])
         dumps = [row[0] for row in connection.execute(_HELD).fetchall()]
         connection.execute(read_statement("fill_histograms"), {"dumps": dumps})
         connection.execute(read_statement("drop_events"))
-    refresh_digests(connection, dumps, ("events", "event_histograms", "dropped_events"))

@@ -1,33 +1,70 @@
-"""Verification of a store: its rows are compared with their digests and with its archive."""
+"""Verification of a store: dumps of its archive are loaded again elsewhere, and compared.
+
+It is a rebuild that replaces nothing. It only reads the store, so it runs beside the process that
+writes it, on a snapshot. Rows are compared by hashes that DuckDB computes from both files.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
 
+from tracehouse.ingest.dump import Refusal
+from tracehouse.ingest.schemas.dumps import STORED
 from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.archive.entries import FORGOTTEN
+from tracehouse.warehouse.archive.history import find_unindexed, read_indexed
+from tracehouse.warehouse.archive.segments import read_entries
 from tracehouse.warehouse.catalogue.sql_files import read_statement
-from tracehouse.warehouse.engine.connection import registered, transaction, translated_errors
-from tracehouse.warehouse.engine.stored_digests import changed_tables, read_digests
-from tracehouse.warehouse.engine.view_rows import find_wrong_rows
+from tracehouse.warehouse.engine.checksums import TABLES_OF_DUMPS, dump_checksums, table_checksums
+from tracehouse.warehouse.engine.connection import (
+    open_reader,
+    open_writer,
+    translated_errors,
+    use_database,
+)
+from tracehouse.warehouse.engine.long_values import stored_long_values
+from tracehouse.warehouse.engine.memory_limit import ASKING
+from tracehouse.warehouse.engine.migrations import migrate
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.engine.tables import VIEW_ROWS
+from tracehouse.warehouse.engine.view_rows import checkpoint, find_kept_views
+from tracehouse.warehouse.load.children import ChildDecoder, DecodingChildren
 from tracehouse.warehouse.load.decoders import OWN_DECODER, Decoder
 from tracehouse.warehouse.load.summary import IngestProgress
-from tracehouse.warehouse.upkeep.archive_decoder import ArchiveDecoder
-from tracehouse.warehouse.upkeep.archived_rows import find_wrong_names, find_wrong_records
+from tracehouse.warehouse.upkeep.archived_batches import Selection
+from tracehouse.warehouse.upkeep.replay import replay
+from tracehouse.warehouse.upkeep.verification_record import record_verification
 
-_REBUILD = "tracehouse store rebuild"
-_STORED = """
-SELECT * EXCLUDE (damaged) FROM dump_digests
-WHERE $dumps IS NULL OR dump_id IN (SELECT unnest($dumps::INTEGER[]))
-"""
-_MOST_NAMED = 20  # dumps in one command
-_NOT_ARCHIVED = "rows differ from the archive"
-_NOT_OF_DUMPS = "rows do not follow from the rows of the dumps"
+REMEDY = "tracehouse store rebuild"
+_DUMPS = "SELECT dump_id, sha256, source FROM dumps"
+_DIFFERENT = "rows differ from those that a rebuild gives"
+_ABSENT = "the archive does not have the dump"
+_UNLOADABLE = "the file in the archive cannot be loaded"
+# Tables whose rows dumps share, each with the column that chooses the rows to compare.
+SHARED = {
+    "devices": "device_id",
+    "models": "model_id",
+    "builds": "build_id",
+    "run_signatures": "run_signature_id",
+    "event_signatures": "event_signature_id",
+    "tensors": "sha256",
+    "etrecords": "etrecord_id",
+    "graph_nodes": "etrecord_id",
+    "debug_handles": "etrecord_id",
+    "delegates": "etrecord_id",
+    "event_origins": "etrecord_id",
+    "event_modules": "etrecord_id",
+}
+_KEPT = {name: schema for name, schema in VIEW_ROWS.items() if name != "view_rows_state"}
+OWN_COLUMNS = {"builds": ["build_id", "name"]}  # the others are gathered from all dumps
 
 
 class Sample(NamedTuple):
@@ -56,7 +93,7 @@ class VerifiedDump(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """Rows that are not what they were, or not what the archive says.
+    """Rows that are not what the archive says.
 
     Attributes:
         dump_id: Dump of the rows; None for rows that dumps share.
@@ -81,16 +118,12 @@ class Verification(NamedTuple):
     """The result of a verification.
 
     Attributes:
-        n_dumps: Dumps whose rows were compared with their digests.
-        n_decoded: Dumps among them that were decoded again.
+        dumps: The dumps whose rows were compared.
         damages: All disagreements.
-        remedy: The command that mends the store; empty if nothing is wrong.
     """
 
-    n_dumps: int
-    n_decoded: int
+    dumps: Sequence[VerifiedDump]
     damages: Sequence[Damage]
-    remedy: str = ""
 
     def table(self) -> pa.Table:
         """The damages as rows."""
@@ -98,133 +131,191 @@ class Verification(NamedTuple):
         return pa.Table.from_pylist([one._asdict() for one in self.damages], pa.schema(columns))
 
 
-def find_remedy(damages: Sequence[Damage], archived: Collection[str]) -> str:
-    """The command that mends a store; empty if nothing is wrong.
-
-    Args:
-        damages: What is wrong.
-        archived: SHA-256 of the dumps that can be loaded again.
-    """
-    hashes = list(dict.fromkeys(one.sha256 for one in damages))
-    if not hashes:
-        return ""
-    if len(hashes) > _MOST_NAMED or any(one not in archived for one in hashes):
-        return _REBUILD
-    return " ".join([_REBUILD, *(f"--dumps {str(one)[:16]}" for one in hashes)])
-
-
 def verify_store(
-    connection: duckdb.DuckDBPyConnection,
+    live: duckdb.DuckDBPyConnection,
     store: Path,
+    scratch: Path,
     *,
     sample: Sample = ALL,
     decoder: Decoder = OWN_DECODER,
     progress: Callable[[IngestProgress], None] | None = None,
 ) -> Verification:
-    """Compare rows with their digests and with the archive; dump_digests keeps the result.
+    """Load dumps of the archive in an empty folder, and compare all their rows.
 
-    Dumps of earlier releases, which have no digests, get them. All dumps together also show rows
-    that no dump owns, and wrong records of the archive, of decisions and of nights.
+    Of all dumps together, every table is compared, with the records of refusals, decisions and
+    nights.
 
     Args:
-        connection: The store's only writer.
+        live: A connection that reads the store or a snapshot of it.
         store: The store's directory.
-        sample: The dumps to verify.
-        decoder: Decodes the dumps again.
+        scratch: The folder.
+        sample: The dumps.
+        decoder: Decodes the dumps.
         progress: Called after each part.
 
     Raises:
-        StoreError: The store cannot be read.
+        StoreError: The store cannot be read, or the folder not be written.
         ArchiveError: A segment of the archive is damaged or gone.
     """
+    archive, lost = Archive(store), list[Refusal]()
     with translated_errors(store):
-        chosen = connection.execute(read_statement("verified_dumps"), sample._asdict())
-        dumps = [VerifiedDump(*row) for row in chosen.fetchall()]
-        is_all = sample == ALL
-        found = read_digests(connection, None if is_all else [one.dump_id for one in dumps])
-        archive = Archive(store)
-        again = ArchiveDecoder(connection, archive, decoder)
-        expected = again.decode([one.sha256 for one in dumps], progress)
-        damages = _compare(connection, dumps, found, expected, is_all=is_all)
-        damages += [
-            Damage(*dump, "archived_files", "the file in the archive cannot be decoded")
-            for dump in dumps
-            if dump.sha256 in again.undecodable
-        ]
-        _keep(connection, found, expected, damages)
-        shared = dict.fromkeys(again.wrong_tables, _NOT_ARCHIVED)
-        if is_all:
-            shared |= dict.fromkeys(find_wrong_records(connection, archive), _NOT_ARCHIVED)
-            wrong = [one.tables.split(", ") for one in damages if one.sha256]
-            if not any("dumps" in tables for tables in wrong):
-                shared |= dict.fromkeys(find_wrong_names(connection), _NOT_OF_DUMPS)
-            if not (damages or shared):
-                shared = dict.fromkeys(find_wrong_rows(connection), _NOT_OF_DUMPS)
-        damages += [Damage(None, None, "", *one) for one in sorted(shared.items())]
-        decoded = set(expected["dump_id"].to_pylist())
-        archived = {one.sha256 for one in dumps if one.dump_id in decoded}
-        remedy = find_remedy(damages, archived)
-        return Verification(len(dumps), expected.num_rows, damages, remedy)
-
-
-def _compare(
-    connection: duckdb.DuckDBPyConnection,
-    dumps: Sequence[VerifiedDump],
-    found: pa.Table,
-    expected: pa.Table,
-    *,
-    is_all: bool,
-) -> list[Damage]:
-    by_id = {one.dump_id: one for one in dumps}
-    ids = None if is_all else list(by_id)
-    stored = connection.sql(_STORED, params={"dumps": ids}).to_arrow_table()
-    known = set(stored["dump_id"].to_pylist())
-    changed = changed_tables(stored, found)
-    decoded = set(expected["dump_id"].to_pylist())
-    differing = changed_tables(found, expected)
-    damages = []
-    for dump in dumps:
-        tables, problem = _judge(
-            changed.get(dump.dump_id, "") if dump.dump_id in known else "",
-            differing.get(dump.dump_id, "") if dump.dump_id in decoded else None,
+        chosen = live.execute(read_statement("verified_dumps"), sample._asdict()).fetchall()
+        forgotten = _find_forgotten(live, archive)
+        dumps = [dump for dump in map(VerifiedDump._make, chosen) if dump.sha256 not in forgotten]
+        indexed = read_indexed(live)
+        needed = ASKING + stored_long_values(live, store / FILE_NAME).held_bytes
+    hashes = None if sample == ALL else {dump.sha256 for dump in dumps}
+    with translated_errors(scratch), open_writer(scratch / FILE_NAME) as scratch_store:
+        use_database(scratch_store)
+        scratch_store.execute(f"SET memory_limit = '{needed}B'")
+        migrate(scratch_store)
+        replay(
+            scratch_store,
+            archive,
+            Selection(archive.segments(), indexed, hashes),
+            decoder=decoder,
+            lost=lost,
+            progress=progress,
         )
-        if tables:
-            damages.append(Damage(*dump, tables, problem))
-    if is_all:
-        there = set(found["dump_id"].to_pylist())
-        for id_ in sorted((known | there) - by_id.keys()):
-            tables = changed[id_] if id_ in there else "dump_digests"
-            damages.append(Damage(id_, None, "", tables, "rows of a dump that is not there"))
-    return damages
+        checkpoint(scratch_store)
+    with translated_errors(store), open_reader(scratch / FILE_NAME) as rebuilt:
+        use_database(rebuilt)
+        compared = _Comparison(live, rebuilt, dumps, {str(one.sha256) for one in lost})
+        if sample == ALL and not forgotten:
+            return Verification(dumps, compared.compare_all())
+        return Verification(dumps, compared.compare_dumps())
 
 
-def _judge(changed: str, differing: str | None) -> tuple[str, str]:
-    """Tables with wrong rows of a dump, and what is wrong; no tables if nothing is.
+def verify_and_record(
+    live: duckdb.DuckDBPyConnection,
+    store: Path,
+    sample: Sample,
+    *,
+    scratch: Path | None = None,
+    turn: int | None = None,
+    progress: Callable[[IngestProgress], None] | None = None,
+) -> Verification:
+    """Verify a store by a process that may die of a dump, and keep the result in its directory.
 
     Args:
-        changed: Tables whose rows disagree with their digests.
-        differing: Tables whose rows disagree with the archive; None if it was not compared.
+        live: A connection that reads the store or a snapshot of it.
+        store: The store's directory.
+        sample: The dumps.
+        scratch: Folder for the dumps that are loaded again; by default that for temporary files.
+        turn: The next turn, if a service verifies its dumps in turn.
+        progress: Called after each part.
+
+    An ArchiveError and a StoreError are passed on.
     """
-    if changed and differing == "":
-        problem = f"the digest of {changed} was changed, the rows agree with the archive"
-        return "dump_digests", problem
-    if changed:
-        return changed, "rows were changed since they were written"
-    return differing or "", "rows differ from what the archive decodes to"
+    with (
+        TemporaryDirectory(prefix="tracehouse-verify-", dir=scratch) as folder,
+        closing(DecodingChildren()) as children,
+    ):
+        found = verify_store(
+            live,
+            store,
+            Path(folder),
+            sample=sample,
+            decoder=ChildDecoder(children, is_limited=False),
+            progress=progress,
+        )
+    record_verification(
+        store,
+        {one.sha256 for one in found.dumps},
+        dumps={one.sha256 or str(one.dump_id): one.tables for one in found.damages if one.dump_id},
+        tables=[one.tables for one in found.damages if not one.dump_id],
+        is_whole=sample == ALL,
+        turn=turn,
+    )
+    return found
 
 
-def _keep(
-    connection: duckdb.DuckDBPyConnection,
-    found: pa.Table,
-    expected: pa.Table,
-    damages: Collection[Damage],
-) -> None:
-    """Store which dumps are damaged, and digests of dumps that have none."""
-    wrong: Mapping[int | None, str] = {one.dump_id: one.tables for one in damages}
-    decoded = dict.fromkeys(expected["dump_id"].to_pylist())
-    is_right = [id_ not in decoded for id_ in found["dump_id"].to_pylist()]
-    digests = pa.concat_tables([expected, found.filter(pa.array(is_right, pa.bool_()))])
-    texts = [wrong.get(id_) for id_ in digests["dump_id"].to_pylist()]
-    verdicts = digests.append_column("damaged", pa.array(texts, pa.string()))
-    with transaction(connection), registered(connection, "verdicts", verdicts):
-        connection.execute(read_statement("store_verdicts"))
+def _find_forgotten(live: duckdb.DuckDBPyConnection, archive: Archive) -> set[str]:
+    """Dumps that were forgotten since the store was as it is read."""
+    known = read_indexed(live)
+    return {
+        str(entry.sha256)
+        for segment in find_unindexed(live, archive)
+        for number, entry in read_entries(segment, with_data=False)
+        if entry.kind == FORGOTTEN and number not in known
+    }
+
+
+class _Comparison:
+    """A store and its rebuilt dumps, some of which could not be loaded."""
+
+    def __init__(
+        self,
+        live: duckdb.DuckDBPyConnection,
+        rebuilt: duckdb.DuckDBPyConnection,
+        dumps: Sequence[VerifiedDump],
+        lost: Collection[str],
+    ) -> None:
+        self._live, self._rebuilt, self._dumps = live, rebuilt, dumps
+        rows = map(VerifiedDump._make, rebuilt.execute(_DUMPS).fetchall())
+        self._found = {dump.dump_id: dump for dump in rows}
+        hashes = {dump.sha256 for dump in self._found.values()}
+        self._damages = [
+            Damage(*dump, "archived_files", _UNLOADABLE if dump.sha256 in lost else _ABSENT)
+            for dump in dumps
+            if dump.sha256 not in hashes
+            and (dump.sha256 in lost or dump.dump_id not in self._found)
+        ]
+        self._skipped = {damage.dump_id for damage in self._damages}
+
+    def compare_dumps(self) -> list[Damage]:
+        """What is wrong with the rows of the dumps, and those that they share with others."""
+        ids = [dump.dump_id for dump in self._dumps if dump.dump_id not in self._skipped]
+        return self._finish(self._differing(TABLES_OF_DUMPS, ids), filter(self._lacks, SHARED))
+
+    def compare_all(self) -> list[Damage]:
+        """What is wrong with the rows of any table."""
+        if self._skipped:  # rows that only these dumps have are not rebuilt
+            ids = {*(dump.dump_id for dump in self._dumps), *self._found} - self._skipped
+            return self._finish(self._differing(TABLES_OF_DUMPS, ids), filter(self._lacks, SHARED))
+        wrong = self._differing_tables(STORED)
+        of_dumps = [name for name in wrong if name in TABLES_OF_DUMPS]
+        damages = self._finish(
+            self._differing(of_dumps, None), (name for name in wrong if name not in of_dumps)
+        )
+        # Rows of views; after a kill or with little memory, the views work them out.
+        is_kept = find_kept_views(self._live) and find_kept_views(self._rebuilt)
+        kept = self._differing_tables(_KEPT) if is_kept else ()
+        return damages or [Damage(None, None, "", name, _DIFFERENT) for name in kept]
+
+    def _differing_tables(self, schemas: Mapping[str, pa.Schema]) -> list[str]:
+        old, new = (table_checksums(one, schemas) for one in (self._live, self._rebuilt))
+        return [name for name in schemas if old[name] != new[name]]
+
+    def _differing(
+        self, tables: Iterable[str], ids: Collection[int] | None
+    ) -> dict[int, list[str]]:
+        """Tables with other rows, by dump."""
+        found: dict[int, list[str]] = {}
+        for table in tables:
+            old, new = (dump_checksums(one, table, ids) for one in (self._live, self._rebuilt))
+            for id_ in old.keys() | new.keys():
+                if old.get(id_) != new.get(id_):
+                    found.setdefault(id_, []).append(table)
+        return found
+
+    def _finish(self, own: Mapping[int, Sequence[str]], shared: Iterable[str]) -> list[Damage]:
+        known = self._found | {dump.dump_id: dump for dump in self._dumps}
+        for id_, tables in sorted(own.items()):
+            dump, named = known.get(id_), ", ".join(tables)
+            sha256, source = (dump.sha256, dump.source) if dump else (None, "")
+            self._damages.append(Damage(id_, sha256, source, named, _DIFFERENT))
+        self._damages.sort(key=lambda damage: damage.dump_id or 0)
+        return self._damages + [Damage(None, None, "", name, _DIFFERENT) for name in shared]
+
+    def _lacks(self, table: str) -> bool:
+        """Whether a table of the store lacks rows that were rebuilt, or has them otherwise."""
+        key = SHARED[table]
+        keys = _read(self._rebuilt, f"SELECT DISTINCT {key} FROM {table}")  # noqa: S608
+        columns = ", ".join(OWN_COLUMNS.get(table, STORED[table].names))
+        text = f"SELECT DISTINCT hash({columns}) FROM {table} WHERE {key} IN (SELECT unnest(?))"  # noqa: S608
+        return not _read(self._rebuilt, text, [*keys]) <= _read(self._live, text, [*keys])
+
+
+def _read(connection: duckdb.DuckDBPyConnection, text: str, *values: object) -> set[object]:
+    return {row[0] for row in connection.execute(text, values).fetchall()}

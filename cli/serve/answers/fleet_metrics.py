@@ -16,7 +16,7 @@ from starlette.responses import Response
 from tracehouse.cli.serve.answers.questions import query_store
 from tracehouse.cli.serve.answers.reads import store_version
 from tracehouse.cli.serve.http.endpoints import READ_PROBLEMS, TEXT, Operation
-from tracehouse.cli.serve.page.history import METHOD
+from tracehouse.cli.serve.page.cells import METHOD
 from tracehouse.cli.serve.page.page_request import page_query
 from tracehouse.cli.serve.service import Service
 from tracehouse.queries.printable import printable

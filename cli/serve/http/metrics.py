@@ -30,9 +30,9 @@ from tracehouse.cli.serve.uploads.admission import describe_full_backlog
 from tracehouse.queries.printable import printable
 from tracehouse.warehouse.engine.failed_checkpoints import read_failures
 from tracehouse.warehouse.engine.store_file import FILE_NAME
-from tracehouse.warehouse.errors import QueryError, StoreError, WarehouseError
+from tracehouse.warehouse.errors import QueryError, StoreError
 from tracehouse.warehouse.opening.snapshots import find_snapshots
-from tracehouse.warehouse.upkeep.drill_record import read_record
+from tracehouse.warehouse.upkeep.verification_record import read_record
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the number of series
 
@@ -97,11 +97,11 @@ class Metrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """The figures of the consumer, the sandbox, the disk, the snapshots and the logs."""
         consumer, killed = self._service.consumer, self._service.sandbox.killed
-        verifier, failures = self._service.verifier, read_failures(self._service.store)
+        failures = read_failures(self._service.store)
         for name, text, count in (
             ("dumps_accepted", "Accepted dumps.", consumer.accepted),
             ("dumps_indexed", "Accepted dumps that were indexed.", consumer.indexed.total()),
-            ("dumps_verified", "Dumps that were verified.", verifier.verified),
+            ("dumps_verified", "Dumps that were verified.", self._service.verifier.verified),
             ("failed_checkpoints", "Checkpoints that failed, ever.", failures.failure_count),
             ("sql_killed", "SQL statements killed because they outran their deadline.", killed),
             (
@@ -123,6 +123,7 @@ class Metrics(Collector):
             refused.add_metric([reason], number)
         yield refused
         known, problem = consumer.known, self._audit.problem
+        last = read_record(self._service.store)
         for name, text, value in (
             ("backlog_dumps", "Accepted dumps that wait to be indexed.", known.backlog_dumps),
             ("backlog_bytes", "Size of the dumps that wait.", known.backlog_bytes),
@@ -131,8 +132,13 @@ class Metrics(Collector):
             ("listeners", "Open streams of changes.", self._changes.listeners),
             ("disk_free_bytes", "Free space on the store's disk.", self._free_bytes()),
             ("snapshot_age_seconds", "Age of the newest snapshot.", self._snapshot_age()),
-            ("damaged_dumps", "Dumps whose rows are wrong.", self._damaged_dumps()),
-            ("damaged_tables", "Tables with wrong shared rows.", len(verifier.damaged_tables)),
+            ("damaged_dumps", "Dumps whose rows are wrong.", len(last.dumps)),
+            ("damaged_tables", "Tables with wrong shared rows.", len(last.tables)),
+            (
+                "verify_success_timestamp_seconds",
+                "When a verification last found nothing wrong; 0 if none did.",
+                last.succeeded_at,
+            ),
             (
                 "failed_checkpoint_timestamp_seconds",
                 "When the last of them failed; 0 without any.",
@@ -147,38 +153,12 @@ class Metrics(Collector):
             ("audit_failing", "1 if the audit log cannot be written.", bool(problem)),
         ):
             yield GaugeMetricFamily(f"tracehouse_{name}", text, value=float(value))
-        yield from self._drill()
-
-    def _drill(self) -> Iterator[Metric]:
-        """The last rebuild drill; all zero before the first one."""
-        last = read_record(self._service.store)
-        for name, text, value in (
-            (
-                "success_timestamp_seconds",
-                "When a rebuild drill last found no difference; 0 if none did.",
-                last.succeeded_at if last else 0,
-            ),
-            ("dumps", "Dumps that the last drill compared.", last.dump_count if last else 0),
-            (
-                "differences",
-                "Dumps and shared tables that differed in the last drill.",
-                last.difference_count if last else 0,
-            ),
-        ):
-            yield GaugeMetricFamily(f"tracehouse_drill_{name}", text, value=float(value))
 
     def _free_bytes(self) -> float:
         try:
             return shutil.disk_usage(self._service.store).free
         except OSError:
             return 0.0
-
-    def _damaged_dumps(self) -> float:
-        """Their number; not a number while the store cannot be read."""
-        try:
-            return self._service.verifier.damaged_dumps()
-        except (QueryError, WarehouseError):
-            return float("nan")
 
     def _snapshot_age(self) -> float:
         """Seconds; infinite without a snapshot."""

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as types
 
-from tracehouse.cli.serve.page.cells import Cell, Row, link
+from tracehouse.cli.serve.page.cells import Cell, Row, history_link, link
 from tracehouse.cli.serve.page.listing import Column, Table, listing, sort_page
 from tracehouse.cli.serve.page.page_request import Address
 from tracehouse.queries.cells import OPERATOR, columns_of, is_left_out, operator_names, unit_texts
 from tracehouse.queries.cells import Column as CellColumn
 from tracehouse.queries.plots.figure import value_column
-from tracehouse.queries.plots.terminal import HOTSPOTS
+from tracehouse.queries.plots.terminal import HISTORIES, HOTSPOTS
 from tracehouse.queries.report.figures import NONE, name_text
 from tracehouse.warehouse.catalogue.header import Header
 from tracehouse.warehouse.errors import QueryError
@@ -26,6 +26,9 @@ _FULL = "full operator"  # its column has the name for those who hover
 _PLACE = ("device", "model", "backend")
 _NAMES = (
     *_PLACE,
+    "verdict",
+    "problems",
+    "last_build",
     "pool",
     "build",
     "run",
@@ -35,6 +38,7 @@ _NAMES = (
     "allocator",
     "counter",
 )
+_PLAIN = (*HISTORIES, "device_health")  # queries whose values need no bars
 _ON_PHONES, _ON_TABLETS = 3, 6  # columns
 
 
@@ -46,19 +50,29 @@ class AnswerTable(NamedTuple):
     is_drawn: bool
 
 
-def answer_table(request: Address, header: Header, table: pa.Table) -> AnswerTable:
-    """The page of the answer in the address, sorted as it says, else in the answer's order."""
+def answer_table(
+    request: Address, header: Header, table: pa.Table, more: Sequence[Column] = ()
+) -> AnswerTable:
+    """The page of the answer in the address, sorted as it says, else in the answer's order.
+
+    Columns that the answer does not have can be added after what is drawn.
+    """
     described = {column.name: column for column in columns_of(table, header.name)}
     known = [name for name in table.column_names if table[name].null_count < table.num_rows]
-    same = [name for name in known if name != "event_name" and _is_constant(table[name])]
-    names = [name for name in known if name not in same and not is_left_out(name, table)]
+    is_one = "event" in request.filters and _has_one_operator(table)  # which the view names
+    same = [n for n in known if (is_one or n != "event_name") and _is_constant(table[n])]
+    out = {name for name in known if is_left_out(name, table) or _is_never(table[name])}
     value = _drawn_column(header.name, table)
-    columns = _columns([described[name] for name in _in_order(names, value)], table, value)
+    names = _in_order([name for name in known if name not in {*same, *out}], value)
+    columns = _columns([described[name] for name in names], table, value, header.name)
+    drawn = [number for number, one in enumerate(columns, 1) if one.sort in (value, "change")]
+    at = max(drawn, default=len(columns))
+    columns[at:at] = more
     shown = sort_page(request, _with_texts(table, header.name), columns, sort="", size=ROWS)
     common = [
         f"{described[name].heading.lower()} {described[name].text(value)}"
         for name, value in _first(table, same).items()
-        if name not in request.filters and not is_left_out(name, table)
+        if name not in {*request.filters, "event_name", *out}
     ]
     made = listing(request, "Answer", columns, shown)
     return AnswerTable(made, ", ".join(common), value is not None)
@@ -69,11 +83,13 @@ def _in_order(names: Sequence[str], value: str | None) -> list[str]:
     first = ("event_name", *_PLACE)
     start = [name for name in first if name in names] if "event_name" in names else []
     texts = [*start, *(name for name in names if name in _NAMES and name not in start)]
-    drawn = [value] if value and value in names else []
+    drawn = [name for name in names if name in (value, "change")]
     return [*texts, *drawn, *(name for name in names if name not in (*texts, *drawn))]
 
 
-def _columns(described: Sequence[CellColumn], table: pa.Table, value: str | None) -> list[Column]:
+def _columns(
+    described: Sequence[CellColumn], table: pa.Table, value: str | None, query: str
+) -> list[Column]:
     names = [column.name for column in described]
     places = [name for name in _PLACE if name in names]
     columns: list[Column] = []
@@ -84,7 +100,7 @@ def _columns(described: Sequence[CellColumn], table: pa.Table, value: str | None
         is_under = name in places and "event_name" in names  # the operator's cell has it there
         room = "p2" if is_under else "" if name in ("event_name", value) else _room(len(columns))
         columns.append(Column(one.heading, cell, sort, one.is_number, one.doc, room))
-        if name == value and (most := _most(table[name])):
+        if name == value and query not in _PLAIN and (most := _most(table[name])):
             bar = partial(_bar, name=name, most=most)
             columns.append(Column(f"{one.heading}, drawn", bar, room="p2 draw"))
     return columns
@@ -100,6 +116,18 @@ def _is_constant(column: pa.ChunkedArray) -> bool:
     if len(column) < 2 or not types.is_string(column.type) or column.null_count:
         return False
     return bool(pc.count_distinct(column).as_py() == 1)
+
+
+def _is_never(column: pa.ChunkedArray) -> bool:
+    """Whether the column says no in all rows."""
+    return types.is_boolean(column.type) and not pc.any(column).as_py()
+
+
+def _has_one_operator(table: pa.Table) -> bool:
+    names = [
+        name for name in ("event_name", "delegate_id", "ordinal") if name in table.column_names
+    ]
+    return bool(names) and table.group_by(names).aggregate([]).num_rows == 1
 
 
 def _first(table: pa.Table, names: Sequence[str]) -> Row:
@@ -156,7 +184,7 @@ def _operator(row: Row, places: Sequence[str]) -> Cell:
         return Cell(NONE)
     place = {name: row.get(name) for name in _PLACE}
     number = {"ordinal": ordinal} if ordinal is not None else {}
-    href = link("/history", event=event, delegate_id=delegate, **number, **place)
+    href = history_link(event, delegate_id=delegate, **number, **place)
     under = " · ".join(name_text(row[name]) for name in places if row[name])
     return Cell(row[OPERATOR], href, under=under, full=row[_FULL])
 
@@ -174,7 +202,7 @@ def _series(row: Row, name: str) -> Cell:
     """A device or model, with a link to the history of its runs."""
     places = {"device": ("device",), "model": _PLACE}[name]
     where = {one: row.get(one) for one in places}
-    return Cell(name_text(row[name]), link("/history", **where) if row[name] is not None else "")
+    return Cell(name_text(row[name]), history_link(**where) if row[name] is not None else "")
 
 
 def _build(row: Row) -> Cell:
@@ -182,8 +210,15 @@ def _build(row: Row) -> Cell:
     return Cell(name_text(row["build"]), link("/dumps", **where, build=row["build"]))
 
 
+def _of_device(row: Row, name: str, query: str, **params: str) -> Cell:
+    """What is known of a device, with a link to a query about it."""
+    where = {key: row[column] for key, column in params.items()}
+    href = link(f"/explore/{query}", device=row["device"], **where)
+    return Cell(name_text(row[name]), href) if row[name] else Cell(NONE)
+
+
 def _dump(number: int | None) -> Cell:
-    return Cell(NONE) if number is None else Cell(str(number), link(f"/explore/dump/{number}"))
+    return Cell(NONE) if number is None else Cell(str(number), link(f"/dumps/{number}"))
 
 
 _LINKS: dict[str, Callable[[Row], Cell | str]] = {
@@ -191,6 +226,10 @@ _LINKS: dict[str, Callable[[Row], Cell | str]] = {
     "model": partial(_series, name="model"),
     "build": _build,
     "dump_id": lambda row: _dump(row["dump_id"]),
+    "problems": partial(_of_device, name="problems", query="device_days"),
+    "last_build": partial(
+        _of_device, name="last_build", query="operator_hotspots", build="last_build"
+    ),
     "sha256": lambda row: Cell((row["sha256"] or NONE)[:12]),
     "note_id": lambda row: Cell("Show", link(f"/notes/{row['note_id']}")),
 }

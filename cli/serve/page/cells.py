@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from tracehouse.queries.report.figures import NONE, count_text, duration_unit, place_text
+from tracehouse.queries.report.figures import NONE, count_text, place_text
 
+METHOD = "Method::execute"
 PLACE = ("device", "model", "backend")
 Row = dict[str, Any]
 _LONGEST_LINK = 8000
@@ -35,6 +36,11 @@ def link(path: str, **params: object) -> str:
     return quote(path) + (f"?{query}" if query and len(query) < _LONGEST_LINK else "")
 
 
+def history_link(event_name: str | None = None, **params: object) -> str:
+    """The address of an operator over the builds, by default of whole runs."""
+    return link("/explore/build_history", event=event_name or METHOD, **params)
+
+
 def place_of(row: Mapping[str, Any]) -> str:
     """The device, model and backend of a row."""
     return place_text(**pick(row, *PLACE))
@@ -43,23 +49,6 @@ def place_of(row: Mapping[str, Any]) -> str:
 def pick(row: Mapping[str, Any], *names: str) -> Row:
     """Some fields of a row."""
     return {name: row[name] for name in names}
-
-
-def with_changes(points: Iterable[Row], name: str) -> list[Row]:
-    """The builds of a series, the newest first, each with its `change` against the one before."""
-    found: list[Row] = []
-    before = None
-    for point in points:
-        value = point[name]
-        change = value / before - 1 if before and value is not None else None
-        found.append({**point, "change": change})
-        before = value
-    return found[::-1]
-
-
-def build_cell(row: Row, build: str) -> Cell:
-    """A build, with a link to its dumps of the row's model on the device."""
-    return Cell(build, link("/dumps", **pick(row, *PLACE), build=build))
 
 
 def natural_key(text: str) -> list[str | int]:
@@ -91,17 +80,3 @@ def age_text(when: datetime | None) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:,.0f} {unit}s ago"
     return f"{seconds:.0f} s ago"
-
-
-def time_cell(value_ns: float | None) -> Cell:
-    """A duration whose unit stands apart: milliseconds with two decimals, microseconds with one.
-
-    >>> [(cell.text, cell.unit) for cell in map(time_cell, (14_903_000, 422_210, None))]
-    [('14.90', 'ms'), ('422.2', 'µs'), ('–', '')]
-    """
-    if value_ns is None:
-        return Cell(NONE)
-    scale, unit = duration_unit(abs(value_ns))
-    digits = {"s": 2, "ms": 2, "µs": 1}.get(unit, 0)
-    text = f"{value_ns / scale:,.{digits}f}".replace("-", "−")
-    return Cell(text, unit=unit)

@@ -1,43 +1,47 @@
-"""The charts of the site: series over builds, small ones of single series, and coverage."""
+"""The charts of the site: lines over builds or of an answer to SQL, sparklines, and coverage."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+import pyarrow as pa
 import svg
 from starlette.responses import Response
 
 from tracehouse.cli.serve.http.problems import Problem
-from tracehouse.cli.serve.page.cells import link
 from tracehouse.cli.serve.page.page_request import Address, PageRequest
 from tracehouse.cli.serve.page.site import Parts
+from tracehouse.queries.cells import is_number
+from tracehouse.queries.plain_values import plain_rows
 from tracehouse.queries.plots.line_figure import line_figure
 from tracehouse.queries.report.axis import AxisKind
 from tracehouse.queries.report.drawing import Scale, lines, picture, scale_of, title
 from tracehouse.queries.report.figures import count_text, measure_text, name_text
-from tracehouse.queries.report.line_chart import LineChart, Mark, colour_class, line_chart
+from tracehouse.queries.report.line_chart import (
+    COLOURS,
+    Line,
+    LineChart,
+    Mark,
+    colour_class,
+    line_chart,
+)
 
 _WIDTH, _HEIGHT = 720, 260
+MOST_ROWS = 5000  # of an answer that is drawn
+MOST_PLACES = 200
+_UNITS_NS = {"_ns": 1.0, "_us": 1e3, "_ms": 1e6}  # by the end of a column's name
 
 
 class Chart(NamedTuple):
-    """A chart of a view, with its legend and links.
-
-    Attributes:
-        picture: The chart as SVG, for the page.
-        lines: The lines of a line chart.
-        scales: Links to the same view with another axis: address and text.
-        files: Links to the chart's data and to the chart itself: address, text and file name.
-        file: The chart as an SVG file, if it has an address.
-        caption: Address and text of a link above the chart.
-    """
+    """A chart of a view, with its legend and links: address and text."""
 
     picture: str
     lines: LineChart | None = None
-    scales: Sequence[tuple[str, str]] = ()
-    files: Sequence[tuple[str, str, str]] = ()
-    file: Callable[[], str] | None = None
+    scales: Sequence[tuple[str, str]] = ()  # links to other axes
+    files: Sequence[tuple[str, str, str]] = ()  # and the name of the file
+    file: Callable[[], str] | None = None  # makes the chart as a file
     caption: tuple[str, str] | None = None
 
     @property
@@ -47,46 +51,17 @@ class Chart(NamedTuple):
         return [(colour_class(number), name) for number, name in enumerate(names)]
 
 
-def trend_chart(request: PageRequest, path: str, chart: LineChart, **query: object) -> list[Chart]:
-    """The lines of a view over builds, on the axis in the address; empty if there is no value.
-
-    Args:
-        request: The request for the view.
-        path: Address of the view; with .svg, of the chart as a file.
-        chart: The lines.
-        query: Parameters of the canned query build_history that gives these lines, if it does.
-    """
-    rows = link("/v1/queries/build_history", **request.filters, **query) if query else ""
-    address = {**request.fields, **request.filters}
-    files = file_links(rows, link(f"{path}.svg", **address), path.strip("/"))
-    return [one._replace(files=files) for one in draw_chart(request, path, chart)]
-
-
-def draw_chart(request: Address, path: str, chart: LineChart) -> list[Chart]:
+def draw_chart(request: Address, chart: LineChart) -> list[Chart]:
     """The lines on the axis in the address, with links to other axes; empty without values."""
     kind = _axis_kind(request.fields)._replace(unit=chart.axis.unit)
     chart = chart._replace(axis=kind, is_live=True)
     drawn = line_chart(chart, width=_WIDTH, height=_HEIGHT, class_="trend")
-    if not drawn:
-        return []
-    address = {**request.fields, **request.filters}
-    other = {"scale": None if kind.is_log else "log", "zero": None}
-    scales = [(link(path, **{**address, **other}), "Linear axis" if kind.is_log else "Log axis")]
+    other = request.here(scale=None if kind.is_log else "log", zero=None)
+    scales = [(other, "Linear axis" if kind.is_log else "Log axis")]
     if not kind.is_log:
-        zero = {"zero": None if kind.has_zero else "1"}
-        text = "Fit the axis" if kind.has_zero else "Axis from zero"
-        scales.append((link(path, **{**address, **zero}), text))
-    return [Chart(drawn, chart, scales, (), lambda: line_figure(chart, chart.what))]
-
-
-def file_links(rows: str, drawing: str, name: str) -> list[tuple[str, str, str]]:
-    """Links to the answer of a canned query, if one has it, and to its drawing.
-
-    Each is an address, a text and the name of a file.
-    """
-    mark = "&" if "?" in rows else "?"
-    forms = [(f"{rows}{mark}format={form}", form) for form in ("csv", "arrow") if rows]
-    return [(href, form, f"{name}.{form}") for href, form in [*forms, (drawing, "svg")]]
+        zero = request.here(zero=None if kind.has_zero else "1")
+        scales.append((zero, "Fit the axis" if kind.has_zero else "Axis from zero"))
+    return [Chart(drawn, chart, scales)] if drawn else []
 
 
 def chart_file(make: Callable[[PageRequest], Parts]) -> Callable[[PageRequest], Response]:
@@ -116,60 +91,89 @@ def _axis_kind(address: Mapping[str, str]) -> AxisKind:
 
 
 def spark_plot(
-    builds: Sequence[str],
-    name: str,
-    values: Sequence[float | None],
-    *,
-    colour: int | None = None,
-    marks: Sequence[Mark] = (),
-    unit: str = "ns",
+    builds: Sequence[str], name: str, values: Sequence[float | None], marks: Sequence[Mark] = ()
 ) -> str:
-    """A small line without axes, with its marks; see `steady_scale`."""
+    """A small line without axes, with its marks; it spans at least 5 %, so that noise is small."""
     known = [value for value in values if value is not None]
     if not known:
         return ""
+    middle = (min(known) + max(known)) / 2
+    down = scale_of([*known, 0.975 * middle, 1.025 * middle], 24, 4)
     across = Scale(0, max(1, len(builds) - 1), 4, 156)
-    down = steady_scale(known, 24, 4)
     placed = [(across(i), None if value is None else down(value)) for i, value in enumerate(values)]
-    points = [svg.Circle(cx=x, cy=y, r=1.6, class_=["point"]) for x, y in placed if y is not None]
-    rules, said = mark_lines(builds, marks, across, 28)
-    group = svg.G(elements=[*lines(placed), *points])
-    group.class_ = [] if colour is None else [colour_class(colour)]
-    first, last = (measure_text(value, unit) for value in (known[0], known[-1]))
-    text = "; ".join([f"{name_text(name)} from {first} to {last}", *said])
-    return picture([*rules, group], width=160, height=28, text=text, class_="spark")
-
-
-def steady_scale(values: Sequence[float], start: float, end: float) -> Scale:
-    """A scale of at least 5 % of the values, so that noise looks small."""
-    middle = (min(values) + max(values)) / 2
-    return scale_of([*values, 0.975 * middle, 1.025 * middle], start, end)
-
-
-def mark_lines(
-    builds: Sequence[str], marks: Sequence[Mark], across: Scale, height: float
-) -> tuple[list[svg.Element], list[str]]:
-    """The marks of a small chart as lines over all its height, and in words."""
-    drawn: list[svg.Element] = []
-    shown = [mark for mark in marks if mark.place in builds]
-    for mark in shown:
+    parts: list[svg.Element] = []
+    for mark in (shown := [mark for mark in marks if mark.place in builds]):
         x, hover = across(builds.index(mark.place)), title(f"{mark.text}: {name_text(mark.place)}")
-        rule = svg.Line(x1=x, x2=x, y1=0, y2=height, class_=["mark", mark.kind], elements=[hover])
-        drawn.append(rule)
-    return drawn, [f"{mark.text} in {name_text(mark.place)}" for mark in shown]
+        parts.append(
+            svg.Line(x1=x, x2=x, y1=0, y2=28, class_=["mark", mark.kind], elements=[hover])
+        )
+    parts += lines(placed)
+    parts += [svg.Circle(cx=x, cy=y, r=1.6, class_=["point"]) for x, y in placed if y is not None]
+    first, last = (measure_text(value, "ns") for value in (known[0], known[-1]))
+    said = [f"{mark.text} in {name_text(mark.place)}" for mark in shown]
+    text = "; ".join([f"{name_text(name)} from {first} to {last}", *said])
+    return picture(parts, width=160, height=28, text=text, class_="spark")
 
 
-def coverage_plot(
-    builds: Sequence[str], counts: Mapping[str, int], most: int, noun: str = "model"
-) -> str:
+def coverage_plot(builds: Sequence[str], counts: Mapping[str, int], most: int) -> str:
     """A square for each build: full if all models were recorded, hollow if none was."""
     parts: list[svg.Element] = []
     for i, build in enumerate(builds):
         count = counts.get(build, 0)
         kind = "none" if not count else "all" if count >= most else "some"
         square = svg.Rect(x=1 + 14 * i, y=2, width=11, height=11, rx=2, class_=[f"cover-{kind}"])
-        square.elements = [title(f"{name_text(build)}: {count} of {count_text(most, noun)}")]
+        square.elements = [title(f"{name_text(build)}: {count} of {count_text(most, 'model')}")]
         parts.append(square)
     covered = sum(1 for build in builds if counts.get(build))
     text = f"recorded in {covered} of {count_text(len(builds), 'build')}"
     return picture(parts, width=max(14, 14 * len(builds)), height=15, text=text, class_="cover")
+
+
+def answer_chart(address: Address, table: pa.Table) -> list[Chart]:
+    """The chart of the numbers in the address (y=), by default the last; empty if there is none.
+
+    The last column without numbers is the axis, else the first column. The other columns without
+    numbers distinguish lines.
+
+    Raises:
+        Problem: 400 if no column of numbers has the name in the address.
+    """
+    names = [field.name for field in table.schema if not is_number(field.type)]
+    numbers = [field.name for field in table.schema if is_number(field.type)]
+    if not names:
+        names, numbers = numbers[:1], numbers[1:]
+    wanted = address.fields.get("y") or (numbers[-1] if numbers else "")
+    if wanted not in numbers and "y" in address.fields:
+        raise Problem(400, "y", f"y={wanted}, wanted a column of numbers: {', '.join(numbers)}")
+    is_unique = len(set(table.column_names)) == table.num_columns
+    if not numbers or not is_unique or not 1 < table.num_rows <= MOST_ROWS:
+        return []
+    chart = _chart(table.select([*names, wanted]))
+    if not 1 < len(chart.places) <= MOST_PLACES or len(chart.lines) > len(COLOURS):
+        return []
+    drawn = line_chart(chart, width=720, height=260, class_="trend")
+    others = [(address.here(y=name), f"Plot {name}") for name in numbers if name != wanted]
+    if not drawn:
+        return []
+    files = [(address.here(format="svg", page=""), "svg", "answer.svg")]
+    return [Chart(drawn, chart, others, files, lambda: line_figure(chart, chart.what))]
+
+
+def _chart(table: pa.Table) -> LineChart:
+    """The last column over the one before, with a line for each text in the columns before that."""
+    *_, noun, what = table.column_names
+    scale = next((by for end, by in _UNITS_NS.items() if what.endswith(end)), None)
+    places: dict[str, None] = {}  # a set that keeps the order
+    values: dict[str, dict[str, float]] = {}
+    numbers = table[what].cast(pa.float64()).to_pylist()
+    for row, number in zip(plain_rows(table.drop_columns([what])), numbers, strict=True):
+        *names, place = map(str, row)
+        places[place] = None
+        line = values.setdefault(" · ".join(names) or what, {})
+        if number is not None and math.isfinite(number):
+            line[place] = number * (scale or 1)
+    lines = [
+        Line(name_text(name), [own.get(place) for place in places]) for name, own in values.items()
+    ]
+    axis = AxisKind("ns" if scale else "count")
+    return LineChart(name_text(what), name_text(noun), list(places), lines, axis=axis, is_live=True)

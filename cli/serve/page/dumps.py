@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
+
 from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.page.answer_table import answer_table
 from tracehouse.cli.serve.page.cells import (
     PLACE,
     Cell,
@@ -20,12 +24,20 @@ from tracehouse.cli.serve.page.cells import (
 from tracehouse.cli.serve.page.listing import Column, Shown, listing, turn_pages
 from tracehouse.cli.serve.page.page_request import MOST_ROWS, PageRequest
 from tracehouse.cli.serve.page.timeline import PART_FIELDS, Slice, read_part, timeline_chart
-from tracehouse.queries.report.figures import NONE, count_text, duration_text, number_text
+from tracehouse.queries.cells import Column as FactCell
+from tracehouse.queries.report.figures import count_text
+from tracehouse.warehouse.catalogue.queries import find_query
 
-ROWS, EVENTS = 50, 100  # of a page
+ROWS = 50  # of a page
 FIELDS = ("page",)
-DUMP_FIELDS = ("run", "page", *PART_FIELDS)
-_ONE = "SELECT * FROM named_dumps WHERE starts_with(sha256, $sha256) LIMIT 2"
+DUMP_FIELDS = ("run", "sort", "page", *PART_FIELDS)
+_KEYS = ("event_name", "delegate_id", "instruction_id")
+_NUMBERS = """SELECT DISTINCT event_name, delegate_id, instruction_id, ordinal
+FROM operator_stats
+WHERE dump_id = $dump AND run = $run"""
+_ONE = "SELECT * FROM named_dumps WHERE starts_with(sha256, $name) LIMIT 2"
+_NUMBERED = "SELECT * FROM named_dumps WHERE dump_id = CAST($name AS BIGINT)"
+_DIGITS = 12  # of a number, at most; a hash has more
 
 
 def dumps(request: PageRequest) -> dict[str, Any]:
@@ -46,45 +58,58 @@ def dump(request: PageRequest) -> dict[str, Any]:
     """A dump's facts, and the run in the address (run=), else the one of median length."""
     found = _find(request, request.path.split("/")[2])
     run = request.fields.get("run") or None
-    timeline = request.store.query("run_timeline", dump=found["dump_id"], run=run)
-    events = timeline.slice(0, MOST_ROWS).to_pylist()
-    rows = link("/v1/queries/run_timeline", dump=found["dump_id"], run=run)
+    events = read_run(request, found["dump_id"], run)
+    shown = events.slice(0, MOST_ROWS)
+    for name in PLACE:  # which the links of operators need
+        shown = shown.append_column(name, pa.array([found[name]] * shown.num_rows, pa.string()))
+    header = find_query("run_timeline").header
+    table = answer_table(request, header, shown.drop_columns(["run_index", "run_name"])).table
     drawing = link(f"/dumps/{found['sha256']}/run.svg", run=run)
-    whole = request.here(**dict.fromkeys(PART_FIELDS[:2], ""))
-    start, pager = turn_pages(request, len(events), size=EVENTS)
-    shown = [{**pick(found, *PLACE), **row} for row in events[start : start + EVENTS]]
-    table = listing(request, "Events of the run", _EVENT_COLUMNS, Shown(shown, pager=pager))
     return {
         "title": f"Dump {found['sha256'][:12]}",
         "lead": f"{place_of(found)}, {found['build']}",
         "facts": _facts(found),
         "runs": _runs(found, events),
-        "charts": timeline_chart(_slices(events), rows, drawing, read_part(request), whole),
-        "tables": [table] if events else [],
+        "charts": timeline_chart(slices_of(events), drawing, read_part(request)),
+        "tables": [replace(table, title="Events of the run")] if events.num_rows else [],
         "empty": "The run has no events.",
-        "cut": more_text(timeline.num_rows - MOST_ROWS, "event", "see the query run_timeline"),
+        "cut": more_text(events.num_rows - MOST_ROWS, "event", "see the query run_timeline"),
     }
 
 
-def read_run(request: PageRequest, dump_id: int) -> list[Slice]:
-    """The events of a dump's run of median length that have a place on its time axis."""
-    events = request.store.query("run_timeline", dump=dump_id)
-    return _slices(events.slice(0, MOST_ROWS).to_pylist())
+def read_run(request: PageRequest, dump_id: int, run: str | None = None) -> pa.Table:
+    """The events of a run, by default of median length, with the numbers of their operators."""
+    events = request.store.query("run_timeline", dump=dump_id, run=run)
+    name = events["run_name"][0].as_py() if events.num_rows else ""
+    numbers = {
+        tuple(row[key] for key in _KEYS): row["ordinal"]
+        for row in request.store.sql(_NUMBERS, {"dump": dump_id, "run": name}).to_pylist()
+    }
+    keys = zip(*(events[key].to_pylist() for key in _KEYS), strict=True)
+    return events.append_column("ordinal", pa.array(map(numbers.get, keys), pa.int32()))
 
 
-def _slices(events: list[Row]) -> list[Slice]:
+def slices_of(events: pa.Table) -> list[Slice]:
+    """The events that have a place on the time axis."""
     return [
-        Slice(row["event_name"], row["kind"], row["start_ns"], row["duration_ns"])
-        for row in events
+        Slice(row["event_name"], row["delegate_id"], row["ordinal"], row["kind"],
+              row["start_ns"], row["duration_ns"])
+        for row in events.slice(0, MOST_ROWS).to_pylist()
         if row["start_ns"] is not None and row["duration_ns"] is not None
-    ]
+    ]  # fmt: skip
 
 
-def _find(request: PageRequest, sha256: str) -> dict[str, Any]:
-    rows: list[dict[str, Any]] = request.store.sql(_ONE, {"sha256": sha256.lower()}).to_pylist()
+def _find(request: PageRequest, name: str) -> dict[str, Any]:
+    """The dump with the number in the store, or with the begin of the SHA-256.
+
+    Raises:
+        Problem: 404 if there is none, or several.
+    """
+    text = _NUMBERED if name.isdecimal() and len(name) <= _DIGITS else _ONE
+    rows: list[dict[str, Any]] = request.store.sql(text, {"name": name.lower()}).to_pylist()
     if len(rows) != 1:
         problem = "several dumps" if rows else "no dump"
-        raise Problem(404, "unknown_dump", f"{problem} of SHA-256 {sha256}")
+        raise Problem(404, "unknown_dump", f"{problem} of the number or SHA-256 {name}")
     return rows[0]
 
 
@@ -96,20 +121,12 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
         for name, value in {**found, **tags, "tags": None}.items()
         if value is not None and name not in ("dump_id", "manifest")
     }
-    return [(name, _text(value)) for name, value in shown.items()]
+    return [(name, FactCell(name).text(value) or "") for name, value in shown.items()]
 
 
-def _text(value: object) -> str:
-    if isinstance(value, bool | str):
-        return str(value)
-    if isinstance(value, int | float):
-        return number_text(value)
-    return json.dumps(value, default=str)
-
-
-def _runs(found: dict[str, Any], events: list[dict[str, Any]]) -> dict[str, Any]:
+def _runs(found: dict[str, Any], events: pa.Table) -> dict[str, Any]:
     """The run that is shown, and the addresses of others."""
-    index = events[0]["run_index"] if events else 0
+    index = events["run_index"][0].as_py() if events.num_rows else 0
     path = f"/dumps/{found['sha256']}"
     count = found["n_runs"] or 0
     return {
@@ -118,19 +135,6 @@ def _runs(found: dict[str, Any], events: list[dict[str, Any]]) -> dict[str, Any]
         "after": link(path, run=str(index + 1)) if index + 1 < count else "",
         "median": link(path),
     }
-
-
-def _event(row: Row) -> Cell:
-    name, delegate = row["event_name"], row["delegate_id"]
-    return Cell(name, link("/history", event=name, delegate_id=delegate, **pick(row, *PLACE)))
-
-
-def _instruction(row: Row) -> str:
-    return NONE if row["instruction_id"] is None else str(row["instruction_id"])
-
-
-def _duration(row: Row) -> str:
-    return "implausible" if row["is_flagged"] else duration_text(row["duration_ns"])
 
 
 def _build(row: Row) -> Cell:
@@ -146,12 +150,4 @@ _DUMP_COLUMNS = (
     Column("Runs", lambda row: f"{row['n_runs']:,}", is_number=True, room="p3"),
     Column("Events", lambda row: f"{row['n_events']:,}", is_number=True, room="p3"),
     Column("Bytes", lambda row: f"{row['byte_count']:,}", is_number=True, room="p3"),
-)
-_EVENT_COLUMNS = (
-    Column("Event", _event),
-    Column("Duration", _duration, is_number=True),
-    Column("Start", lambda row: duration_text(row["start_ns"]), is_number=True, room="p2"),
-    Column("Kind", lambda row: row["kind"], room="p2"),
-    Column("Instruction", _instruction, is_number=True, room="p3"),
-    Column("Delegate id", lambda row: row["delegate_id"] or "", room="p3"),
 )

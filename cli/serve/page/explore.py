@@ -5,19 +5,21 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
+from glob import escape
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from tracehouse.cli.serve.answers.requests import QueryRequest
 from tracehouse.cli.serve.http.negotiation import Page
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.page.answer_table import answer_table
-from tracehouse.cli.serve.page.cells import link
-from tracehouse.cli.serve.page.charts import Chart, draw_chart, svg_answer
+from tracehouse.cli.serve.page.cells import METHOD, link
+from tracehouse.cli.serve.page.charts import Chart, svg_answer
 from tracehouse.cli.serve.page.filter_form import Wanted, filter_form
+from tracehouse.cli.serve.page.history import choose_builds, history_parts
 from tracehouse.cli.serve.page.page_request import (
     DATES,
     MOST_ROWS,
@@ -26,17 +28,17 @@ from tracehouse.cli.serve.page.page_request import (
     PageRequest,
     check_length,
 )
-from tracehouse.cli.serve.page.questions import GROUPS, rail, title_of
-from tracehouse.queries.plots.figure import history_chart, query_figure
+from tracehouse.queries.plots.figure import query_figure
 from tracehouse.queries.plots.terminal import HISTORIES
+from tracehouse.queries.questions import QUESTIONS, TITLES
 from tracehouse.queries.report.figures import count_text
 from tracehouse.warehouse.catalogue.header import Header
 from tracehouse.warehouse.catalogue.queries import Query, find_query
 from tracehouse.warehouse.errors import QueryError
 
-VIEW_FIELDS = ("sort", "page", "scale", "zero")
-METHOD = "Method::execute"
-_FILES = ("csv", "json", "arrow", "parquet")
+SHORT = 4  # questions of a group beside an answer
+VIEW_FIELDS = ("sort", "page", "scale", "zero", "at")
+_FILES = {"CSV": "csv", "JSON": "json", "Arrow": "arrow", "Parquet": "parquet"}
 # Groups whose queries are about one build, if the address names none.
 _OF_ONE_BUILD = ("Where time goes", "How fast", "Memory and energy")
 _EVERY = "*"
@@ -47,7 +49,7 @@ def questions(_: PageRequest) -> dict[str, Any]:
     """All canned queries in groups, with what each answers."""
     groups = [
         (group, [(title, name, find_query(name).header.purpose) for name, title in names.items()])
-        for group, names in GROUPS.items()
+        for group, names in QUESTIONS.items()
     ]
     return {"template": "questions", "title": "Explore", "groups": groups}
 
@@ -61,7 +63,7 @@ def explore(request: PageRequest) -> dict[str, Any]:
     missing = [one for one in header.params if one.is_required and one.name not in params]
     parts: dict[str, Any] = {
         "template": "explore",
-        "title": title_of(header.name),
+        "title": TITLES.get(header.name, header.name.replace("_", " ").capitalize()),
         "header": header,
         "rail": rail(header.name),
         "form": filter_form(request, _wanted(header)),
@@ -71,25 +73,32 @@ def explore(request: PageRequest) -> dict[str, Any]:
         "charts": [],
         "table": None,
         "lead": "",
+        "notes": [],
+        "note_form": None,
         "empty": f"Choose {' and '.join(one.name.replace('_', ' ') for one in missing)} first.",
     }
     if missing:
         return parts
-    table = _answer(request, query, params)
+    builds, window = choose_builds(request) if header.name in HISTORIES else ([], "")
+    chosen = {"build": list(map(escape, builds))} if window else {}
+    table = _answer(request, query, params | chosen)
     rows = link(f"/v1/queries/{header.name}", **params)
     drawing = link(f"{request.path}.svg", **params)
-    shown = answer_table(request, header, _with_ordinals(request, table))
+    if builds and table.num_rows:
+        parts |= history_parts(request, header, table, builds)
+    shown = parts.pop("shown", None) or answer_table(
+        request, header, _with_ordinals(request, table)
+    )
     return {
         **parts,
-        "files": [(form.upper() if form != "arrow" else "Arrow", _with(rows, form))
-                  for form in _FILES],
+        "files": [(name, _with(rows, form)) for name, form in _FILES.items()],
         "drawing": drawing if shown.is_drawn else "",
-        "charts": _charts(request, header.name, table),
         "table": shown.table if table.num_rows else None,
         "lead": shown.constants,
-        "count": count_text(table.num_rows, "row"),
+        "count": parts.get("count") or count_text(table.num_rows, "row"),
+        "window": window,
         "empty": "No rows: widen the filters.",
-    }  # fmt: skip
+    }
 
 
 def explore_file(request: PageRequest) -> Response:
@@ -100,27 +109,13 @@ def explore_file(request: PageRequest) -> Response:
     """
     name = _name_of(request).removesuffix(".svg")
     query = find_query(name)
-    table = _answer(request, query, _parameters(request, query.header))
+    params = _parameters(request, query.header)
+    table = _answer(request, query, params)
     try:
-        drawn = query_figure(name, table)
+        drawn = query_figure(name, table, params)
     except QueryError as error:
         raise Problem(404, "no_chart", str(error)) from error
     return svg_answer([Chart("", file=lambda: drawn)])
-
-
-def explore_dump(request: PageRequest) -> Response:
-    """Lead to the dump whose number in the store is in the path.
-
-    Raises:
-        Problem: 404 if there is none.
-    """
-    number = request.path.rpartition("/")[2]
-    found = request.store.sql(
-        "SELECT sha256 FROM dumps WHERE dump_id = TRY_CAST($id AS BIGINT)", {"id": number}
-    ).to_pylist()
-    if not found:
-        raise Problem(404, "unknown_dump", f"no dump {number}")
-    return RedirectResponse(link(f"/dumps/{found[0]['sha256']}", **request.fields), 303)
 
 
 def filters_of(address: Address) -> Wanted:
@@ -148,9 +143,9 @@ def _parameters(request: PageRequest, header: Header) -> dict[str, list[str] | s
         given.pop(name, None)
     known = {one.name: one for one in header.params}
     needed = {name for name, one in known.items() if one.is_required and name not in given}
-    if "event" in needed:
+    if "event" in needed and request.rows("page_builds"):
         given["event"] = [METHOD]
-    group = next((group for group, names in GROUPS.items() if header.name in names), "")
+    group = next((group for group, names in QUESTIONS.items() if header.name in names), "")
     is_of_one = "build" in known and "build" not in given and group in _OF_ONE_BUILD
     if is_of_one or needed & {"base", "head"}:
         builds = [row["build"] for row in request.rows("page_builds")[1:]]
@@ -158,18 +153,13 @@ def _parameters(request: PageRequest, header: Header) -> dict[str, list[str] | s
         newest |= {"head": builds[-1:]} if "head" in needed else {}
         given |= {name: values for name, values in newest.items() if values and name not in given}
     if "dump" in needed and (rows := request.rows("page_dumps", most=1, before=0)):
-        given["dump"] = [_number_of(request, rows[0]["sha256"])]
+        given["dump"] = [str(rows[0]["dump_id"])]
     if given.get("build") == [_EVERY]:
         del given["build"]
     return {
         name: values if name in known and known[name].type.endswith("[]") else values[-1]
         for name, values in given.items()
     }
-
-
-def _number_of(request: PageRequest, sha256: str) -> str:
-    text = "SELECT dump_id FROM dumps WHERE sha256 = $sha256"
-    return str(request.store.sql(text, {"sha256": sha256}).to_pylist()[0]["dump_id"])
 
 
 def _at(request: PageRequest, params: Mapping[str, list[str] | str]) -> PageRequest:
@@ -200,13 +190,6 @@ def _with_ordinals(request: PageRequest, table: pa.Table) -> pa.Table:
     return table.append_column("ordinal", pa.array(map(found.get, columns), pa.int32()))
 
 
-def _charts(address: Address, name: str, table: pa.Table) -> list[Chart]:
-    """The lines of a history; other answers have bars in their tables."""
-    if name not in HISTORIES or not table.num_rows:
-        return []
-    return draw_chart(address, address.path, history_chart(name, table))
-
-
 def _with(href: str, form: str) -> str:
     return f"{href}{'&' if '?' in href else '?'}format={form}"
 
@@ -222,4 +205,18 @@ def _commands(name: str, params: Mapping[str, list[str] | str]) -> list[str]:
     return [
         " ".join(["tracehouse query", name, *options]),
         f"warehouse.query({', '.join([repr(name), *arguments])})",
+    ]
+
+
+def rail(current: str) -> list[tuple[str, list[tuple[str, str, bool]]]]:
+    """The links beside an answer: some of each group, and all of the current one."""
+    return [
+        (
+            group,
+            [
+                (title, link(f"/explore/{name}"), name == current)
+                for name, title in list(names.items())[: None if current in names else SHORT]
+            ],
+        )
+        for group, names in QUESTIONS.items()
     ]

@@ -31,41 +31,22 @@ class Choice(NamedTuple):
     is_chosen: bool = False
 
 
-class Facet(NamedTuple):
-    """The names that a filter can have: the most frequent, and how many others there are."""
-
-    name: str
-    choices: Sequence[Choice]
-    more: int
-
-
 @dataclass(frozen=True)
 class Field:
-    """An input of the form.
-
-    Attributes:
-        name: Name of the parameter.
-        values: Its values; one empty text without any.
-        label: Words before it.
-        kind: Type of the input.
-        facet: The filter whose names are suggested; empty without suggestions.
-        nearest: If a value is unknown, the names that may be meant, each with its address.
-        placeholder: What an empty input means.
-        choices: The only values, if there are few.
-        doc: What it means, if the label does not say so.
-        remove: Addresses without each of the values.
-    """
+    """An input of the form, with its values; one empty text without any."""
 
     name: str
     values: Sequence[str]
     label: str
     kind: str = "text"
-    facet: str = ""
-    nearest: Sequence[tuple[str, str]] = ()
+    names: Sequence[str] = ()  # suggestions
+    facet: Sequence[Choice] = ()  # the most frequent names
+    more: int = 0  # other names
+    nearest: Sequence[tuple[str, str]] = ()  # names that may be meant, and their addresses
     placeholder: str = "all"
-    choices: Sequence[str] = ()
+    choices: Sequence[str] = ()  # the only values, if there are few
     doc: str = ""
-    remove: Sequence[str] = ()
+    remove: Sequence[str] = ()  # addresses without each of the values
 
     @property
     def chips(self) -> list[tuple[str, str]]:
@@ -74,23 +55,12 @@ class Field:
 
 
 class Form(NamedTuple):
-    """The filters of a view.
-
-    Attributes:
-        fields: The inputs.
-        builds: Inputs of builds that the view itself is about.
-        facets: Names by which the view can be narrowed.
-        clear: Address of the view without filters; empty if there are none.
-        hidden: Names and values of the view's other parameters.
-        names: Suggestions, by filter.
-    """
+    """The filters of a view, and the inputs of builds that it is about."""
 
     fields: list[Field]
     builds: list[Field]
-    hidden: Sequence[tuple[str, str]] = ()
-    facets: Sequence[Facet] = ()
-    clear: str = ""
-    names: Mapping[str, Sequence[str]] = MappingProxyType({})
+    hidden: Sequence[tuple[str, str]] = ()  # other parameters of the view
+    clear: str = ""  # the address without filters
 
 
 class Wanted(NamedTuple):
@@ -123,13 +93,11 @@ class _Names(NamedTuple):
 
 def _form(address: Address, wanted: Wanted, known: _Names) -> Form:
     filters, builds, params = wanted
-    counts = {name: own for name, own in known.counts.items() if name in filters}
     fields = [
         *(_parameter_field(address, one) for one in params),
         *(_name_field(address, name, known) for name in NAMES if name in filters),
         *(_date_field(address, name) for name in DATES if name in filters),
     ]
-    facets = [_facet(address, name, own) for name, own in counts.items() if len(own) > 1]
     given = address.filters
     clear = address.here(**dict.fromkeys(given, ""), page="") if given else ""
     own = (*builds, *(param.name for param in params), "at")
@@ -138,32 +106,31 @@ def _form(address: Address, wanted: Wanted, known: _Names) -> Form:
         for name, value in address.fields.items()
         if name not in own and not name.endswith("page")
     ]
-    lists = {
-        name: sorted(own, key=natural_key)[:MOST_NAMES]
-        for name, own in known.counts.items()
-        if name in filters or (builds and name == "build")
-    }
     named = [_build_field(address, name, meaning, known) for name, meaning in builds.items()]
-    return Form(fields, named, hidden, facets, clear, lists)
+    return Form(fields, named, hidden, clear)
 
 
 def _build_field(address: Address, name: str, meaning: str, known: _Names) -> Field:
-    values = [address.fields.get(name, "")]
-    builds = known.counts.get("build", {})
+    values, builds = [address.fields.get(name, "")], known.counts.get("build", {})
     nearest = _nearest(address, name, values, builds)
-    is_short = len(builds) <= MOST_CHOICES and (not values[0] or values[0] in builds)
-    choices = sorted(builds, key=natural_key, reverse=True) if is_short else ()
-    return Field(
-        name, values, name, facet="build", nearest=nearest, placeholder=meaning, choices=choices
-    )
+    names = sorted(builds, key=natural_key, reverse=True)[:MOST_NAMES]
+    if len(builds) <= MOST_CHOICES and (not values[0] or values[0] in builds):
+        return Field(name, values, name, nearest=nearest, placeholder=meaning, choices=names)
+    return Field(name, values, name, names=names, nearest=nearest, placeholder=meaning)
 
 
 def _name_field(address: Address, name: str, known: _Names) -> Field:
-    values = address.filters.get(name, [""])
-    names = known.counts.get(name, {}) if name in known.unknown else {}
-    nearest = _nearest(address, name, values, names)
+    values, counts = address.filters.get(name, [""]), known.counts.get(name, {})
+    facet = _facet(address, name, counts) if len(counts) > 1 else []
     return Field(
-        name, values, name, facet=name, nearest=nearest, remove=_removing(address, name, values)
+        name,
+        values,
+        name,
+        names=sorted(counts, key=natural_key)[:MOST_NAMES],
+        facet=facet,
+        more=len(counts) - len(facet) if facet else 0,
+        nearest=_nearest(address, name, values, counts if name in known.unknown else {}),
+        remove=_removing(address, name, values),
     )
 
 
@@ -207,16 +174,14 @@ def _nearest(
     ]
 
 
-def _facet(request: Address, name: str, counts: Mapping[str, int]) -> Facet:
-    given = request.filters.get(name, [])
+def _facet(address: Address, name: str, counts: Mapping[str, int]) -> list[Choice]:
+    given = address.filters.get(name, [])
     names = sorted(counts, key=natural_key, reverse=name == "build")
-    first = sorted(names, key=lambda one: (one not in given, -counts[one]))
-    choices = []
-    for one in first[:MOST_LINKS]:
-        wanted = "" if one in given else one
-        href = request.here(**{name: wanted, "page": ""})
-        choices.append(Choice(one, counts[one], href, one in given))
-    return Facet(name, choices, max(0, len(counts) - MOST_LINKS))
+    first = sorted(names, key=lambda one: (one not in given, -counts[one]))[:MOST_LINKS]
+    hrefs = [address.here(**{name: "" if one in given else one, "page": ""}) for one in first]
+    return [
+        Choice(one, counts[one], href, one in given) for one, href in zip(first, hrefs, strict=True)
+    ]
 
 
 def _read_names(request: PageRequest) -> _Names:

@@ -1,166 +1,267 @@
-"""The view of an event over builds: of whole runs or one operator, on each chosen device."""
+"""Histories in Explore: a line or a sparkline for each series, marks of alerts, notes on points."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
-import pyarrow.compute as pc
+import pyarrow as pa
+from starlette.responses import RedirectResponse, Response
 
 from tracehouse.cli.serve.http.problems import Problem
-from tracehouse.cli.serve.page.alert_history import alert_history
-from tracehouse.cli.serve.page.alert_marks import known_marks, merge_marks
-from tracehouse.cli.serve.page.cells import PLACE, Cell, Row, build_cell, link, pick, with_changes
-from tracehouse.cli.serve.page.charts import spark_plot, trend_chart
-from tracehouse.cli.serve.page.listing import Column, Table, listing, plain_table, sort_page
-from tracehouse.cli.serve.page.notes import add_notes, find_notes, note_form, note_table
+from tracehouse.cli.serve.page.alerts import SCOPES
+from tracehouse.cli.serve.page.answer_table import answer_table
+from tracehouse.cli.serve.page.cells import (
+    METHOD,
+    PLACE,
+    Cell,
+    Row,
+    date_text,
+    history_link,
+    link,
+    pick,
+    place_of,
+)
+from tracehouse.cli.serve.page.charts import Chart, draw_chart, spark_plot
+from tracehouse.cli.serve.page.listing import Column, Shown, Table, listing
 from tracehouse.cli.serve.page.page_request import PageRequest
-from tracehouse.queries.report.figures import delta_text, duration_text, name_text, operator_text
-from tracehouse.queries.report.line_chart import COLOURS, Line, LineChart
+from tracehouse.queries.plots.figure import MOST_LINES, history_chart
+from tracehouse.queries.plots.terminal import HISTORIES, series_columns
+from tracehouse.queries.report.content import Group, Member, Report
+from tracehouse.queries.report.figures import (
+    and_more,
+    count_text,
+    delta_text,
+    member_operator,
+    operator_text,
+)
+from tracehouse.queries.report.line_chart import Mark
+from tracehouse.queries.report.notes import Note, choose_notes
 from tracehouse.queries.report.plots import note_mark
-from tracehouse.warehouse.errors import ParameterError
+from tracehouse.queries.report.settings import Settings
+from tracehouse.queries.report.stored_nights import last_night
+from tracehouse.warehouse.catalogue.header import Header
 
-METHOD = "Method::execute"
-_OPERATORS = "/explore/operator_hotspots"
-NEWEST, MOST_BUILDS = 20, 40  # builds of all devices, and of chosen ones
-ROWS = 30  # of a page, each with a small plot if they are too many for one plot
-_ADDRESS = ("event", "delegate_id", "ordinal")
-FIELDS = (*_ADDRESS, "group", "head", "sort", "page", "scale", "zero", "at")
-
-
-def history(request: PageRequest) -> dict[str, Any]:
-    """An event over the builds, by default whole runs; or the series of an alert (group=)."""
-    if request.fields.get("group"):
-        return alert_history(request)
-    fields = {name: request.fields.get(name, "") for name in _ADDRESS}
-    event, delegate, ordinal = fields.values()
-    number = int(ordinal) if ordinal.isdecimal() else 0
-    name = operator_text(event, delegate or None, number) if event else ""
-    given = {name: value for name, value in fields.items() if value}
-    parts = _history(request, name or METHOD, **{"event": METHOD, **given})
-    return {
-        "title": name or "Runs",
-        "lead": "" if event else "The time of a whole run, the largest change first.",
-        "empty": "No such event here: check event= in the address, or widen the filters.",
-        **parts,
-    }
+MOST_BUILDS = 40  # that are shown at once
+_OF_OPERATORS = "build_history"  # whose points have alerts and notes
+_OPERATOR = ("event_name", "delegate_id", "ordinal")
+_SERIES = ("model", "backend", "run", *_OPERATOR)  # of a device or a pool
+_NOTED = ("device", "pool", "model", "backend")  # what a note is on, besides an operator
+_HOTSPOTS = "/explore/operator_hotspots"
+_POOLS = "SELECT name, pool FROM devices"
 
 
-def _some_builds(request: PageRequest, most: int) -> list[str]:
-    """The newest of the chosen builds, or those around the one in the address (at=), in order.
+class NoteForm(NamedTuple):
+    """The choices of the form of a note: builds, the chosen one, and series as value and name."""
+
+    builds: Sequence[str]
+    at: str
+    series: Sequence[tuple[str, str]]
+    operator: dict[str, str]
+
+
+def choose_builds(request: PageRequest) -> tuple[list[str], str]:
+    """The newest of the chosen builds, or those around the one in the address (at=); and a note.
 
     Raises:
         Problem: 400 if no chosen build has that name.
     """
     builds = [row["build"] for row in request.rows("page_builds")[1:]]
     at = request.fields.get("at")
-    if at is None:
-        return builds[-most:]
-    if at not in builds:
+    if at is not None and at not in builds:
         raise Problem(400, "at", f"at={at}: no chosen build has this name")
-    end = max(most, builds.index(at) + most // 2)
-    return builds[:end][-most:]
+    end = max(MOST_BUILDS, builds.index(at) + MOST_BUILDS // 2) if at else len(builds)
+    shown = builds[:end][-MOST_BUILDS:]
+    every = count_text(len(builds), "build")
+    is_part = len(shown) < len(builds)
+    return shown, f"{len(shown)} of {every}: filter by build to see others." if is_part else ""
 
 
-def _history(request: PageRequest, what: str, **params: str) -> dict[str, Any]:
-    """The plots and tables of an event over builds; empty if the store has no such event.
+def history_parts(
+    request: PageRequest, header: Header, table: pa.Table, builds: list[str]
+) -> dict[str, Any]:
+    """The chart of a few series with its points, or a sparkline for each of many."""
+    keys, series = series_columns(table), dict[tuple[Any, ...], list[Row]]()
+    for row in table.to_pylist():
+        series.setdefault(tuple(row[key] for key in keys), []).append(row)
+    lasts = [points[-1] for points in series.values()]
+    is_of_operators = header.name == _OF_OPERATORS
+    notes = find_notes(request, builds) if is_of_operators else []
+    own = [choose_notes(notes, [pick(row, *keys)]) for row in lasts]
+    marks = known_marks(request, lasts) if is_of_operators else [[] for _ in lasts]
+    every = [[*one, *map(note_mark, found)] for one, found in zip(marks, own, strict=True)]
+    parts = {
+        "charts": _charts(request, header.name, table, (lasts, every, builds)),
+        "notes": note_table(request, [one for one in notes if any(one in found for found in own)]),
+        "note_form": note_form(request, builds, lasts) if is_of_operators else None,
+    }
+    if is_of_operators:
+        parts["title"] = f"{_subject(lasts)}, build by build"
+    if len(series) == 1:
+        newest_first = table.take(list(range(table.num_rows - 1, -1, -1)))
+        column = [Column("Notes", lambda row: _notes_cell(choose_notes(notes, [row])))]
+        return parts | {"shown": answer_table(request, header, newest_first, column[: len(own[0])])}
+    value = HISTORIES[header.name]
+    sparks = {
+        key: (points, found) for (key, points), found in zip(series.items(), every, strict=True)
+    }
+
+    def spark(row: Row) -> Cell:
+        points, found = sparks[tuple(row[key] for key in keys)]
+        values = {point["build"]: point[value] for point in points}
+        line = [values.get(build) for build in builds]
+        picture = spark_plot(builds, place_of(row), line, found)
+        place = pick(row, *PLACE, *(name for name in _OPERATOR if name in row))
+        return Cell("", history_link(**place) if is_of_operators else "", picture)
+
+    lasts.sort(key=lambda row: -(row["change"] if row["change"] is not None else -1e9))
+    newest = pa.Table.from_pylist(lasts, schema=table.schema)
+    shown = answer_table(request, header, newest, [Column("History", spark)])
+    return parts | {"shown": shown, "count": f"{len(lasts):,} series, the newest build of each"}
+
+
+def _charts(
+    request: PageRequest,
+    name: str,
+    table: pa.Table,
+    shown: tuple[list[Row], list[list[Mark]], list[str]],
+) -> list[Chart]:
+    """The lines of a few series, whose points lead to the operators of their builds."""
+    rows, marks, builds = shown
+    if len(rows) > MOST_LINES:
+        return []
+    chart = history_chart(name, table, builds)
+    places = [pick(row, *PLACE) for row in rows]
+    hrefs = [[link(_HOTSPOTS, **one, build=build) for build in chart.places] for one in places]
+    lines = [line._replace(hrefs=own) for line, own in zip(chart.lines, hrefs, strict=True)]
+    at = request.fields.get("at", "")
+    chart = chart._replace(
+        what=_subject(rows) if name == _OF_OPERATORS else name,
+        lines=lines,
+        marks=merge_marks(marks),
+        at=at,
+    )
+    return draw_chart(request, chart)
+
+
+def _subject(rows: Sequence[Row]) -> str:
+    """The operator of the rows, if there is only one."""
+    names = {operator_text(row["event_name"], row["delegate_id"], row["ordinal"]) for row in rows}
+    return names.pop() if len(names) == 1 else "Operators"
+
+
+def known_marks(request: PageRequest, rows: Sequence[Row]) -> list[list[Mark]]:
+    """For each series, its marks from the last nightly report; none before a night is judged.
+
+    A visitor limited to device pools gets no links, as such a visitor cannot open the report.
+    """
+    night = last_night(request.store, Settings())
+    if night is None:
+        return [[] for _ in rows]
+    pools = {row["name"]: row["pool"] for row in request.store.sql(_POOLS).to_pylist()}
+    placed = [{**row, "pool": pools.get(row["device"])} for row in rows]
+    return alert_marks(night.report, placed, has_links=request.bearer.pools is None)
+
+
+def alert_marks(
+    report: Report, rows: Sequence[Mapping[str, Any]], *, has_links: bool
+) -> list[list[Mark]]:
+    """For each series, the marks of the alerts that it is part of; links lead to the report.
+
+    A series of a device is part of an alert of its pool, too.
+    """
+    places: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for number, row in enumerate(rows):
+        series = [row[name] for name in _SERIES]
+        places[row["device"], None, *series].append(number)
+        places[None, row["pool"], *series].append(number)
+    found: list[list[Mark]] = [[] for _ in rows]
+    for group in report.groups:
+        href = f"{link('/regressions', head=report.head)}#{group.id}" if has_links else ""
+        for member in (*group.members, *group.explains):
+            for number in places.get(_key(member), ()):
+                found[number] += _marks(group, member, href)
+    return [merge_marks([marks]) for marks in found]
+
+
+def merge_marks(every: Iterable[Sequence[Mark]]) -> list[Mark]:
+    """The marks of a chart with several series: an alert has one at a place, that of the first."""
+    first: dict[tuple[str, ...], Mark] = {}
+    for mark in (mark for marks in every for mark in marks):
+        first.setdefault((mark.place, mark.kind, mark.href), mark)
+    return list(first.values())
+
+
+def _key(member: Member) -> tuple[object, ...]:
+    pool = member.pool if member.device is None else None
+    return member.device, pool, *(getattr(member, name) for name in _SERIES)
+
+
+def _marks(group: Group, member: Member, href: str) -> Iterator[Mark]:
+    name = member_operator(member)
+    text = f"{name} {delta_text(member.delta)}, {group.state.label}"
+    yield Mark(group.first_bad, text, "bad" if group.direction == "regression" else "good", href)
+    if group.fixed_in is not None:
+        yield Mark(group.fixed_in, f"{name} is fixed", "good", href)
+
+
+def find_notes(request: PageRequest, builds: Sequence[str] | None = None) -> list[Note]:
+    """The notes on points of builds, or of all, that the visitor may see."""
+    pool = {"pool": None} if request.bearer.pools is None else {}
+    return [Note(**row) for row in request.rows("notes", build=builds, **pool)]
+
+
+def open_note(request: PageRequest) -> Response:
+    """Lead to the chart with the point of the note in the path.
 
     Raises:
-        ParameterError: A filter has an unknown name.
+        Problem: 404 if there is none that the visitor may see.
     """
-    builds = _some_builds(request, MOST_BUILDS if "device" in request.filters else NEWEST)
-    if not builds:
-        return {}
-    try:
-        found = request.table("page_history", **params, build=builds)
-    except ParameterError as error:
-        if error.param != "event":
-            raise
-        return {}
-    series = found.filter(pc.field("level") == "device")
-    if not series.num_rows:
-        return {}
-    shown = sort_page(request, series, _COLUMNS, sort="-change", size=ROWS)
-    is_one_chart = series.num_rows <= len(COLOURS)
-    notes = find_notes(request, builds)
-    columns = [*_COLUMNS, *add_notes(notes, shown.rows)]
-    marks = known_marks(request, shown.rows)
-    for number, row in enumerate(shown.rows):
-        colour = number if is_one_chart else None
-        marks[number] += map(note_mark, row["notes"])
-        medians, row["marks"] = _values(builds, row, "p50_ns"), marks[number]
-        row["spark"] = spark_plot(builds, _name(row), medians, colour=colour, marks=marks[number])
-    note = "Change is that of the last build against the one before."
-    title = f"Time of one {'run' if what == METHOD else 'call'}, by build"
-    seen = [one for one in notes if any(one in row["notes"] for row in shown.rows)]
-    tables = [*note_table(seen), listing(request, title, columns, shown, note=note)]
-    places = [(_name(row), row) for row in shown.rows]
-    form = note_form(request, builds, places, **(params if what != METHOD else {}))
-    if is_one_chart:
-        lines = [_line(builds, row) for row in shown.rows]
-        at = request.fields.get("at", "")
-        chart = LineChart(what, "build", builds, lines, merge_marks(marks), at=at)
-        drawn: dict[str, Any] = {"charts": trend_chart(request, "/history", chart, **params)}
-        points = [_points_table(row) for row in shown.rows if what != METHOD]
-        tables += [replace(one, is_folded=len(points) > 1) for one in points]
-    else:
-        drawn = {}
-    return {**drawn, "tables": tables, "note_form": form}
+    wanted = request.path.rpartition("/")[2]
+    note = next((one for one in find_notes(request) if one.note_id == wanted), None)
+    if note is None:
+        detail = f"no note {wanted}: it was withdrawn, or its dumps were forgotten"
+        raise Problem(404, "unknown_note", detail)
+    place = pick(vars(note), *_NOTED) | ({"pool": None} if note.device else {})
+    operator = pick(vars(note), *_OPERATOR) if note.event_name else {}
+    return RedirectResponse(history_link(**operator, **place, at=note.build), 303)
 
 
-def _line(builds: Sequence[str], row: Row) -> Line:
-    """Medians and the band around them; points lead to the operators of their builds."""
-    known = {point["build"] for point in row["points"]}
-    place = pick(row, *PLACE)
-    hrefs = [link(_OPERATORS, **place, build=one) if one in known else "" for one in builds]
-    p50, p10, p90 = (_values(builds, row, name) for name in ("p50_ns", "p10_ns", "p90_ns"))
-    return Line(_name(row), p50, p10, p90, hrefs)
+def note_table(request: PageRequest, notes: Sequence[Note]) -> list[Table]:
+    """A table of notes, the newest first; none without notes."""
+    rows = [{**vars(note), "where": note.where} for note in reversed(notes)]
+    return [listing(request, "Notes", _COLUMNS, Shown(rows))] if rows else []
 
 
-def _values(builds: Sequence[str], row: Row, name: str) -> list[float | None]:
-    values = {point["build"]: point[name] for point in row["points"]}
-    return [values.get(build) for build in builds]
+def note_form(request: PageRequest, builds: Sequence[str], rows: Sequence[Row]) -> NoteForm | None:
+    """The form for the series of rows; None for a visitor who may not write notes."""
+    if request.bearer.scopes.isdisjoint(SCOPES):
+        return None
+    given = {
+        urlencode({name: row[name] for name in _NOTED if row.get(name)}): place_of(row)
+        for row in rows
+    }
+    named = {name: request.filters.get(name) for name in ("event", "delegate_id", "ordinal")}
+    operator = {name: values[-1] for name, values in named.items() if values}
+    if operator.get("event") == METHOD:
+        operator = {}
+    at = request.fields.get("at") or builds[-1]
+    return NoteForm(builds, at, list(given.items()), operator)
 
 
-def _name(row: Row) -> str:
-    """Device, model and operator of a series; the run if the model has several."""
-    place = " · ".join(name_text(row[name]) for name in PLACE if row[name])
-    if row["event_name"] == METHOD:
-        return f"{place}, {name_text(row['run'])}" if " " in row["run"] else place
-    operator = operator_text(row["event_name"], row["delegate_id"], row["ordinal"], row["run"])
-    return f"{place} · {operator}"
-
-
-def _place_cell(row: Row) -> Cell:
-    return Cell(_name(row), link(_OPERATORS, **pick(row, *PLACE), build=_last(row)["build"]))
-
-
-def _last(row: Row) -> Row:
-    point: Row = row["points"][-1]
-    return point
-
-
-def _points_table(row: Row) -> Table:
-    place = pick(row, *PLACE)
-    points = with_changes(({**point, **place} for point in row["points"]), "p50_ns")
-    return plain_table(_name(row), [*_POINT_COLUMNS, *add_notes(row["notes"], points)], points)
+def _notes_cell(notes: Sequence[Note]) -> Cell:
+    if not notes:
+        return Cell("")
+    last = notes[-1]
+    return Cell(and_more(f"{last.build}: {last.text}", len(notes)), last.href)
 
 
 _COLUMNS = (
-    Column("Device and model", _place_cell, "device"),
-    Column("Change", lambda row: delta_text(row["change"]), "change", is_number=True),
-    Column("Median", lambda row: duration_text(row["p50_ns"]), "p50_ns", is_number=True),
-    Column("History", lambda row: Cell("", picture=row["spark"])),
-    Column("Build", lambda row: build_cell(row, _last(row)["build"])),
-    Column("Dumps", lambda row: f"{_last(row)['dump_count']:,}", is_number=True),
-)
-_POINT_COLUMNS = (
-    Column("Build", lambda row: build_cell(row, row["build"])),
-    Column("Change", lambda row: delta_text(row["change"]), is_number=True),
-    Column("Median", lambda row: duration_text(row["p50_ns"]), is_number=True),
-    Column("Fastest dump", lambda row: duration_text(row["min_ns"]), is_number=True),
-    Column("Slowest dump", lambda row: duration_text(row["max_ns"]), is_number=True),
-    Column("Dumps", lambda row: f"{row['dump_count']:,}", is_number=True),
-    Column("Events", lambda row: f"{row['sample_count']:,}", is_number=True),
+    Column("Build", lambda row: row["build"]),
+    Column("Note", lambda row: Cell(row["text"], f"/notes/{row['note_id']}")),
+    Column("On", lambda row: row["where"]),
+    Column("By", lambda row: row["written_by"]),
+    Column("Written", lambda row: date_text(row["written_at"])),
 )

@@ -13,27 +13,17 @@ from tracehouse.cli.serve.page.cells import Cell, Row, natural_key
 from tracehouse.cli.serve.page.page_request import Address
 
 ROWS = 50  # of a page
-MOST_PAGES = 1_000_000
 
 
 class Column(NamedTuple):
-    """A column of a table.
-
-    Attributes:
-        title: Heading.
-        cell: Makes the cell of a row.
-        sort: The field of the rows that sorts by this column; empty if none does.
-        is_number: Whether the column is aligned right, and sorts the largest first.
-        doc: The meaning, for those who hover over the heading.
-        room: The class of the width below which it is left out; empty if it never is.
-    """
+    """A column of a table."""
 
     title: str
     cell: Callable[[Row], Cell | str]
-    sort: str = ""
-    is_number: bool = False
-    doc: str = ""
-    room: str = ""
+    sort: str = ""  # the field that sorts by it
+    is_number: bool = False  # aligned right, and sorted the largest first
+    doc: str = ""  # the meaning, on hover
+    room: str = ""  # class of the width below which it is left out
 
 
 class Head(NamedTuple):
@@ -69,14 +59,8 @@ class Table:
     title: str
     heads: Sequence[Head]
     rows: Sequence[Sequence[Cell | str]]
-    note: str = ""
     pager: Pager = _ONE_PAGE
-    is_folded: bool = False
-
-    @property
-    def is_compact(self) -> bool:
-        """Whether columns are left out on phones, where rows are else blocks."""
-        return any(head.room for head in self.heads)
+    more: Cell | None = None  # a link below the rows
 
 
 class Shown(NamedTuple):
@@ -87,60 +71,44 @@ class Shown(NamedTuple):
     pager: Pager = _ONE_PAGE
 
 
-def plain_table(title: str, columns: Sequence[Column], rows: Iterable[Row]) -> Table:
-    """A table of all rows, in their order."""
-    heads = [Head(column.title, is_number=column.is_number) for column in columns]
-    return Table(title, heads, _cells(columns, rows))
-
-
 def sort_page(
     request: Address,
     rows: pa.Table,
     columns: Sequence[Column],
     *,
     sort: str,
-    part: str = "",
     size: int = ROWS,
 ) -> Shown:
     """The rows of the page in the address, sorted by the column in the address.
 
-    Args:
-        request: The request; its parameters `PART + "sort"` and `PART + "page"` choose.
-        rows: All rows.
-        columns: The columns, some of which sort.
-        sort: Field that sorts by default, with '-' for the largest first; the first column decides
-            ties. Empty leaves the rows in their order.
-        part: What its parameters begin with, if a view has several tables.
-        size: Rows of a page.
+    By default they are sorted by the field `sort`, with '-' for the largest first, or keep their
+    order; the first column decides ties.
 
     Raises:
         Problem: 400 if no such column sorts, or the page is no number.
     """
-    wanted = request.fields.get(f"{part}sort") or sort
+    wanted = request.fields.get("sort") or sort
     name = wanted.removeprefix("-")
     fields = [column.sort for column in columns if column.sort]
     if name not in {*fields, sort.removeprefix("-")}:
-        raise Problem(400, "sort", f"{part}sort={wanted}, wanted one of {', '.join(fields)}")
+        raise Problem(400, "sort", f"sort={wanted}, wanted one of {', '.join(fields)}")
     order = list(range(rows.num_rows))
     for field in (*fields[:1], wanted) if wanted else ():
         order = _sort(order, rows[field.removeprefix("-")].to_pylist(), field.startswith("-"))
-    start, pager = turn_pages(request, rows.num_rows, part=part, size=size)
+    start, pager = turn_pages(request, rows.num_rows, size=size)
     shown = pa.array(order[start : start + size], pa.int64())
     return Shown(rows.take(shown).to_pylist(), wanted, pager)
 
 
-def turn_pages(
-    request: Address, count: int, *, part: str = "", size: int = ROWS
-) -> tuple[int, Pager]:
+def turn_pages(request: Address, count: int, *, size: int = ROWS) -> tuple[int, Pager]:
     """Where the page in the address starts, and its pager.
 
     Raises:
         Problem: 400 if the page is no number.
     """
-    name = f"{part}page"
-    text = request.fields.get(name) or "1"
-    if not (text.isdecimal() and 1 <= int(text) <= MOST_PAGES):
-        raise Problem(400, "page", f"{name}={text}, wanted a number of at least 1")
+    text = request.fields.get("page") or "1"
+    if not (text.isdecimal() and len(text) <= 7 and int(text)):
+        raise Problem(400, "page", f"page={text}, wanted a number of at least 1")
     last = max(1, -(-count // size))
     number = min(int(text), last)
     start = (number - 1) * size
@@ -148,36 +116,27 @@ def turn_pages(
         return start, _ONE_PAGE
     pages = {"First": 1, "Previous": number - 1, "Next": number + 1, "Last": last}
     links = [
-        (what, request.here(**{name: str(page) if page > 1 else ""}))
+        (what, request.here(page=str(page) if page > 1 else ""))
         for what, page in pages.items()
         if 1 <= page <= last and page != number
     ]
     return start, Pager(f"{start + 1:,} to {min(start + size, count):,} of {count:,}", links)
 
 
-def listing(
-    request: Address,
-    title: str,
-    columns: Sequence[Column],
-    shown: Shown,
-    *,
-    part: str = "",
-    note: str = "",
-) -> Table:
+def listing(request: Address, title: str, columns: Sequence[Column], shown: Shown) -> Table:
     """The table of a page of rows, with headings that sort."""
-    heads = [_head(request, column, shown.sort, part) for column in columns]
-    return Table(title, heads, _cells(columns, shown.rows), note, shown.pager)
+    heads = [_head(request, column, shown.sort) for column in columns]
+    return Table(title, heads, _cells(columns, shown.rows), shown.pager)
 
 
-def _head(request: Address, column: Column, sort: str, part: str) -> Head:
+def _head(request: Address, column: Column, sort: str) -> Head:
     if not column.sort:
         return Head(column.title, is_number=column.is_number, doc=column.doc, room=column.room)
     is_current = sort.removeprefix("-") == column.sort
     is_descending = sort.startswith("-")
     order = ("descending" if is_descending else "ascending") if is_current else ""
     is_next_descending = not is_descending if is_current else column.is_number
-    wanted = {f"{part}sort": f"{'-' * is_next_descending}{column.sort}", f"{part}page": ""}
-    href = request.here(**wanted)
+    href = request.here(sort=f"{'-' * is_next_descending}{column.sort}", page="")
     return Head(column.title, href, order, column.is_number, column.doc, column.room)
 
 

@@ -1,13 +1,16 @@
-"""What a view gets: the store, the filters and the other parameters of its address."""
+"""What a view gets: the store, the filters and the parameters of its address, or of its form."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from urllib.parse import parse_qs
 
 import pyarrow as pa
+from starlette.requests import Request
 
 from tracehouse.cli.serve.access.authorization import ANYONE, Bearer, choose_pools
+from tracehouse.cli.serve.http.endpoints import read_short
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.nights import Nights
 from tracehouse.cli.serve.page.cells import Row, link
@@ -18,25 +21,19 @@ from tracehouse.warehouse.upkeep.nights import JudgedNight
 NAMES = ("device", "pool", "build", "model", "backend")  # filters by name
 DATES = ("since", "until")  # filters by the time of recording
 MOST_ROWS = 50_000  # most rows that a view sorts
+FORM_BYTES = 8 << 10  # 500 characters may be 6,000 bytes
+MOST_FIELDS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """The address of a view.
-
-    Attributes:
-        path: Path of the view.
-        fields: Parameters that are no filters.
-        filters: Values of the filters, by name.
-        given: All values of all parameters.
-        unset: Values that say of a parameter with a default that it has none.
-    """
+    """The address of a view: parameters that are filters, by name, and others."""
 
     path: str = "/"
     fields: Mapping[str, str] = field(default_factory=dict)
     filters: Mapping[str, list[str]] = field(default_factory=dict)
-    given: Mapping[str, list[str]] = field(default_factory=dict)
-    unset: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, list[str]] = field(default_factory=dict)  # all of them
+    unset: Mapping[str, str] = field(default_factory=dict)  # values that give up a default
 
     def here(self, **changes: object) -> str:
         """The address with other parameters; an empty one is left out."""
@@ -102,3 +99,17 @@ def check_length(table: pa.Table) -> pa.Table:
 def page_query(name: str) -> Query:
     """A query of the page, which the API does not offer."""
     return find_query(name, "page")
+
+
+async def read_form(request: Request, wanted: str) -> dict[str, str]:
+    """The fields of a form; `wanted` says in an error what the form has.
+
+    Raises:
+        Problem: The body is not a form, or too long.
+    """
+    body = await read_short(request, most_bytes=FORM_BYTES)
+    try:
+        fields = parse_qs(body.decode("ascii"), errors="strict", max_num_fields=MOST_FIELDS)
+    except ValueError as error:
+        raise Problem(400, "not_a_form", f"the form is malformed, wanted {wanted}") from error
+    return {name: values[-1] for name, values in fields.items()}

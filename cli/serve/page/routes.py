@@ -1,59 +1,132 @@
-"""The addresses of the site."""
+"""The addresses of the site; its style sheet, its scripts and the login."""
 
 from __future__ import annotations
 
+from importlib.resources import files
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from tracehouse.cli.serve.access.authorization import COOKIE, Unauthorized, check_origin
 from tracehouse.cli.serve.changes import Counts
-from tracehouse.cli.serve.page import (
-    comparison,
-    dumps,
-    explain,
-    explore,
-    feed,
-    fleet,
-    history,
-    notes,
-    regressions,
-    timelines,
-)
-from tracehouse.cli.serve.page.assets import SCRIPTS, mark, script, style
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.page import alerts, comparison, dumps, explore, history, tonight
 from tracehouse.cli.serve.page.charts import chart_file
-from tracehouse.cli.serve.page.login import login, logout
-from tracehouse.cli.serve.page.site import help_page, view
+from tracehouse.cli.serve.page.page_request import read_form
+from tracehouse.cli.serve.page.site import help_page, page_template, show, view
 from tracehouse.cli.serve.page.sql_box import sql_box
-from tracehouse.cli.serve.page.triage import triage, write_note
+from tracehouse.cli.serve.page.timeline import KINDS
+from tracehouse.queries.report.line_chart import COLOURS
+
+SCRIPTS = {  # by address
+    "/changes.js": "changes.js",
+    "/charts.js": "charts.js",
+    "/page.js": "page.js",
+    "/sql.js": "sql.js",
+    "/uplot.js": "uplot/uPlot.iife.min.js",
+}
+_STATIC = files("tracehouse.cli.serve.page") / "static"
+_KEPT = {"Cache-Control": "max-age=300"}
+_SECONDS = 30 * 24 * 3600  # a session
+
+
+def style(_: Request) -> Response:
+    """The style sheet of reports, of the site and of its charts."""
+    text = page_template("site.css").render(colours=COLOURS, kinds=KINDS) + _read(
+        "uplot/uPlot.min.css"
+    )
+    return Response(text, media_type="text/css", headers=_KEPT)
+
+
+def script(request: Request) -> Response:
+    """A script of the site."""
+    text = _read(SCRIPTS[request.url.path])
+    return Response(text, media_type="text/javascript", headers=_KEPT)
+
+
+def mark(_: Request) -> Response:
+    """The mark of the project."""
+    return Response(_read("mark.svg"), media_type="image/svg+xml", headers=_KEPT)
+
+
+def _read(name: str) -> str:
+    return (_STATIC / name).read_text(encoding="utf-8")
+
+
+async def login(request: Request) -> Response:
+    """The login form, or the answer to it: a cookie with its `token`, and the way to its `next`."""
+    if request.method != "POST":
+        return _show_form(request, request.query_params.get("next", "/"))
+    check_origin(request, is_cookie=False)
+    form = await read_form(request, "token=SECRET")
+    place, token = form.get("next", "/"), form.get("token", "").strip()
+    try:
+        request.state.bearer = request.app.state.service.access.bearer_of(token)
+    except Unauthorized as problem:
+        request.state.reason = problem.reason
+        return _show_form(request, place, problem)
+    answer = RedirectResponse(_own_place(place), 303)
+    answer.set_cookie(
+        COOKIE,
+        token,
+        max_age=_SECONDS,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
+    return answer
+
+
+async def logout(request: Request) -> Response:
+    """Delete the cookie."""
+    check_origin(request, is_cookie=False)
+    answer = RedirectResponse("/", 303)
+    answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return answer
+
+
+def _show_form(request: Request, place: str, refusal: Problem | None = None) -> Response:
+    parts: dict[str, Any] = {"title": "Sign in", "place": place, "refusal": refusal}
+    return show(request, "login", parts, status=refusal.status_code if refusal else 200)
+
+
+def _own_place(path: str) -> str:
+    r"""The path, if it is in this site: to browsers, //host and /\host are other sites."""
+    is_own = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
+    return path if is_own else "/"
+
 
 VIEWS = {
-    "/": view(fleet.fleet, *fleet.FIELDS, news=Counts._fields),
+    "/": view(tonight.fleet, *tonight.FIELDS, news=Counts._fields),
     "/compare": view(comparison.comparison, *comparison.FIELDS, builds=comparison.BUILDS),
-    "/timelines": view(timelines.timelines, *timelines.FIELDS, builds=comparison.BUILDS),
+    "/timelines": view(
+        comparison.timelines, *comparison.TIMELINES_FIELDS, builds=comparison.BUILDS
+    ),
     "/explore": view(explore.questions, is_filtered=False, news=()),
-    "/explore/dump/{number}": view(explore.explore_dump, "run", is_filtered=False),
     "/explore/{name}.svg": view(explore.explore_file, own=explore.filters_of),
     "/explore/{name}": view(explore.explore, own=explore.filters_of),
-    "/history": view(history.history, *history.FIELDS),
-    "/history.svg": view(chart_file(history.history), *history.FIELDS),
     "/regressions": view(
-        regressions.regressions,
-        *regressions.FIELDS,
-        builds=regressions.BUILDS,
+        alerts.regressions,
+        *alerts.FIELDS,
+        builds=alerts.BUILDS,
         is_filtered=False,
         news=("nights", "decisions"),
     ),
     "/explain": view(
-        explain.explain, "group", "head", builds=explain.BUILDS, is_filtered=False, news=()
+        alerts.explain, "group", "head", builds=alerts.EXPLAINED, is_filtered=False, news=()
     ),
-    "/notes/{note_id}": view(notes.open_note, is_filtered=False),
+    "/notes/{note_id}": view(history.open_note, is_filtered=False),
     "/dumps": view(dumps.dumps, *dumps.FIELDS),
     "/dumps/{sha256}/run.svg": view(chart_file(dumps.dump), *dumps.DUMP_FIELDS, is_filtered=False),
     "/dumps/{sha256}": view(dumps.dump, *dumps.DUMP_FIELDS, is_filtered=False, news=()),
-    "/nights.atom": view(feed.feed, is_filtered=False),
+    "/nights.atom": view(alerts.feed, is_filtered=False),
 }
 ROUTES = (
     *(Route(path, handler, include_in_schema=False) for path, handler in VIEWS.items()),
-    Route("/regressions", triage, methods=["POST"], include_in_schema=False),
-    Route("/notes", write_note, methods=["POST"], include_in_schema=False),
+    Route("/regressions", alerts.triage, methods=["POST"], include_in_schema=False),
+    Route("/notes", alerts.write_note, methods=["POST"], include_in_schema=False),
     Route("/sql", sql_box, include_in_schema=False),
     Route("/help", help_page, include_in_schema=False),
     Route("/style.css", style, include_in_schema=False),

@@ -44,7 +44,7 @@ VIEWS = {
     "/sql": "SQL",
 }
 _UNFILTERED = ("/", "/explore", "/sql")
-_PARTS = {"/regressions": "/", "/explain": "/", "/history": "/explore", "/timelines": "/compare"}
+_PARTS = {"/regressions": "/", "/explain": "/", "/timelines": "/compare"}
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -69,13 +69,9 @@ def view(
 ) -> Callable[[Request], Awaitable[Response]]:
     """The handler of a view: readers see it, others are sent to the login form.
 
-    Args:
-        make: Makes the variables of the view's template.
-        fields: Parameters of the view besides filters.
-        builds: Those of them that name builds, with what each means without a value.
-        is_filtered: Whether the view has filters. Their form is shown with an error, too.
-        own: The filters of an address, if they depend on it. The view then checks its parameters.
-        news: Fields of `Counts` that change what the view shows.
+    `fields` are its parameters besides filters, and `builds` those of them that name builds, with
+    what each means without a value. `own` are the filters of an address, if they depend on it; the
+    view then checks its parameters. `news` are fields of `Counts` that change what it shows.
     """
     filters = (*NAMES, *DATES) if is_filtered and own is None else ()
     wanted_of = own or (lambda _: Wanted(filters, builds))

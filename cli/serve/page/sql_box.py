@@ -16,9 +16,8 @@ from tracehouse.cli.serve.answers.questions import query_store
 from tracehouse.cli.serve.answers.sql import check_access, run_sql
 from tracehouse.cli.serve.answers.tables import TABLE_FORMS, table_answer
 from tracehouse.cli.serve.http.negotiation import check_parameters, choose_form
-from tracehouse.cli.serve.page.answer_chart import answer_chart
 from tracehouse.cli.serve.page.cells import Row, link
-from tracehouse.cli.serve.page.charts import svg_answer
+from tracehouse.cli.serve.page.charts import answer_chart, svg_answer
 from tracehouse.cli.serve.page.listing import Column, Shown, listing, turn_pages
 from tracehouse.cli.serve.page.page_request import Address
 from tracehouse.cli.serve.page.site import ERRORS, problem_parts, read_address, show, to_login

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import svg
 
 from tracehouse.cli.serve.http.problems import Problem
-from tracehouse.cli.serve.page.charts import Chart, file_links
+from tracehouse.cli.serve.page.charts import Chart
 from tracehouse.cli.serve.page.page_request import Address
 from tracehouse.queries.plots.line_figure import DARK, STYLE, WIDTH
 from tracehouse.queries.printable import shorten
 from tracehouse.queries.report.drawing import label, picture, safe, title
-from tracehouse.queries.report.figures import count_text, duration_text, name_text, short_name
+from tracehouse.queries.report.figures import OperatorName, count_text, duration_text, short_name
 from tracehouse.queries.timeline.nesting import nest
 
 MOST_SLICES = 2000
@@ -27,34 +27,46 @@ _ROW = 18  # height of a row of slices
 # Percent of a run that a slice has at least to be seen, and to be a link, and at most to be one.
 _LEAST_SHARE, _LINKED_SHARE, _MOST_SHARE = 0.04, 1, 98
 _LETTERS, _FEW = 1.6, 3  # of a name in a percent of the width; fewer than these say nothing
+_PHONE_LETTERS = 0.5  # the same on phones
 _HIDDEN = ("operator_call",)  # contains its kernel, and takes a row of its own
 _MOST_NS = 1e15
-PART_FIELDS = ("from", "to", "event")
+PART_FIELDS = ("from", "to", "event", "ordinal")
 
 
 class Slice(NamedTuple):
     """An event on the time axis."""
 
-    name: str
+    event_name: str
+    delegate_id: str | None
+    ordinal: int | None
     kind: str
     start: float
     duration: float
 
+    @property
+    def name(self) -> OperatorName:
+        """Its name, in parts."""
+        return short_name(self.event_name, self.delegate_id, self.ordinal)
+
 
 class Part(NamedTuple):
-    """The part of a run that is shown, in nanoseconds, with the addresses of others.
-
-    Attributes:
-        start: Begin of the part.
-        end: End of the part; 0 for the end of the run.
-        zoom: Makes the address of another part.
-        changed: Name of the events to point out; empty for none.
-    """
+    """The part of a run that is shown, in nanoseconds."""
 
     start: float = 0.0
-    end: float = 0.0
-    zoom: Callable[[float, float], str] | None = None
-    changed: str = ""
+    end: float = 0.0  # 0 for that of the run
+    zoom: Callable[[float, float], str] | None = None  # makes the address of another part
+    changed: tuple[str, ...] = ()  # names and number of the events to point out
+    whole: str = ""  # the address of the whole run
+
+    @property
+    def scales(self) -> list[tuple[str, str]]:
+        """The link back to the whole run, if a part is shown."""
+        return [(self.whole, "Whole run")] if self.end else []
+
+    def marks(self, one: Slice) -> bool:
+        """Whether an event is to be pointed out."""
+        names = {one.event_name, one.delegate_id, str(one.ordinal)}
+        return bool(self.changed) and names.issuperset(self.changed)
 
 
 WHOLE = Part()
@@ -108,25 +120,20 @@ def read_part(request: Address) -> Part:
     if not (0 <= start < _MOST_NS and (end == 0 or start < end < _MOST_NS)):
         raise Problem(400, "from", f"from={given[0]}, to={given[1]}, wanted two times in ns")
     zoom = lambda low, high: request.here(**{"from": f"{low:.0f}", "to": f"{high:.0f}"})  # noqa: E731
-    return Part(start, end, zoom, request.fields.get("event", ""))
+    changed = [request.fields.get(name, "") for name in PART_FIELDS[2:]]
+    whole = request.here(**dict.fromkeys(PART_FIELDS[:2], ""))
+    return Part(start, end, zoom, tuple(filter(None, changed)), whole)
 
 
-def timeline_chart(
-    slices: Sequence[Slice], rows: str, drawing: str, part: Part = WHOLE, whole: str = ""
-) -> list[Chart]:
-    """The chart of a run, with the addresses of its events and drawing; empty without slices."""
+def timeline_chart(slices: Sequence[Slice], drawing: str, part: Part = WHOLE) -> list[Chart]:
+    """The chart of a run, with the address of its drawing; empty without slices."""
     if not slices:
         return []
     timeline = Timeline.of(slices, part)
-    files = file_links(rows, drawing, "timeline")
     drawn = timeline_plot(timeline, part=part)
-    return [Chart(drawn, scales=zoomed_out(part, whole), files=files,
+    file = [(drawing, "svg", "timeline.svg")]
+    return [Chart(drawn, scales=part.scales, files=file,
                   file=lambda: timeline_figure(timeline))]  # fmt: skip
-
-
-def zoomed_out(part: Part, whole: str) -> list[tuple[str, str]]:
-    """The link back to the whole run, if a part is shown."""
-    return [(whole, "Whole run")] if part.end else []
 
 
 def timeline_plot(timeline: Timeline, until: float = 0.0, part: Part = WHOLE) -> str:
@@ -161,21 +168,21 @@ def _bar(one: Slice, level: int, part: Part) -> svg.Element:
     stop = min(100 * (one.start + one.duration - part.start) / span, 100.0)
     share = max(stop - start, _LEAST_SHARE)
     bar = svg.Rect(width=svg.Length(100, "%"), height=_ROW - 2, rx=1.5)
-    hover = title(f"{name_text(one.name)}: {duration_text(one.duration)} ({one.kind})")
+    hover = title(f"{one.name}: {duration_text(one.duration)} ({one.kind.replace('_', ' ')})")
     room = int(share * _LETTERS)
-    short = shorten(short_name(one.name, None, 1).name, room)
-    name = [label(3, 12, short, "start")] if room > _FEW else []
+    short = shorten(str(one.name), room)
+    class_ = "more" if len(short) > share * _PHONE_LETTERS else ""
+    name = [label(3, 12, short, "start", class_)] if room > _FEW else []
     drawn: list[svg.Element] = [bar, hover, *name]
     if part.zoom and _LINKED_SHARE <= share < _MOST_SHARE:
         href = part.zoom(one.start, one.start + one.duration)
         drawn = [svg.A(href=safe(href), elements=drawn)]
-    is_changed = bool(part.changed) and one.name == part.changed
     return svg.SVG(
         x=svg.Length(round(start, 3), "%"),
         y=level * _ROW,
         width=svg.Length(round(share, 3), "%"),
         height=_ROW,
         elements=drawn,
-        class_=[f"kind-{one.kind}", *(["changed"] if is_changed else [])],
+        class_=[f"kind-{one.kind}", *(["changed"] if part.marks(one) else [])],
         xmlns=None,
     )

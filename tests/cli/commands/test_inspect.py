@@ -48,7 +48,7 @@ def test_table_is_that_of_the_inspector_with_start_times_shortened(inspect, thre
     assert "p10 (ns)" in lines[0]
     assert len(lines) == 2
     assert lines[1].split() == [
-        "Execute", "native_call_add", *["30"] * 6, "[]", "false", "0", "...", "200", "(3)",
+        "Execute", "native_call_add", *["30"] * 6, "[]", "no", "0", "...", "200", "(3)",
     ]  # fmt: skip
 
 
@@ -225,7 +225,7 @@ def test_delegates_can_have_a_clock_of_their_own(inspect):
     assert delegated(*named) == slow
     status, _, err = inspect(MIXED, "--etrecord", RECORD, "--delegate-clock", "Xnn=us")
     assert status == 1
-    assert err == "error: delegate clock of Xnn: no event ran on it; there are XnnpackBackend\n"
+    assert err == "error: delegate clock of Xnn: no event ran on it; did you mean XnnpackBackend?\n"
 
 
 def test_stated_method_is_the_one_of_which_the_events_are(inspect):

@@ -10,7 +10,7 @@ import pytest
 from tests.support.command import Run
 from tests.support.corpus import CORPUS
 from tests.support.questions import every_query
-from tracehouse.cli.listing import QUESTIONS
+from tracehouse.queries.questions import QUESTIONS
 from tracehouse.warehouse.catalogue.queries import list_queries
 
 QUERIES = sorted(every_query())

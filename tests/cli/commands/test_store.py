@@ -14,10 +14,8 @@ import pytest
 from tests.support.command import Run, run_on_terminal
 from tests.support.corpus import CORPUS, FARM, read_dump
 from tests.support.documents import ROOT
-from tests.support.service import service_of, serving
-from tests.support.stores import write, writing
+from tests.support.stores import make_old, write, writing
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
-from tests.support.waiting import until
 from tracehouse import Inbox, Warehouse
 from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.engine.store_file import FILE_NAME
@@ -35,63 +33,45 @@ DUMP = next(iter(sorted(FARM.rglob("*.etdp"))))
 SHA256 = hashlib.sha256(DUMP.read_bytes()).hexdigest()
 
 
-def test_wrong_rows_are_listed_with_the_command_that_mends_them(run: Run, farm_copy: Path) -> None:
+@pytest.mark.system
+def test_wrong_rows_are_listed_with_the_command_that_mends_them(
+    run: Run, farm_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
     where = ("--store", farm_copy)
     found = run("store", "verify", *where)
-    assert (found.code, found.err.startswith("note: verified ")) == (0, True)
+    assert (found.code, found.err.strip()) == (0, "note: compared 2 dumps with the archive")
     with writing(farm_copy) as connection:
         connection.execute("DELETE FROM event_stats WHERE dump_id = 2")
     found = run("store", "verify", "--all", *where, "--format", "csv")
     (row,) = found.text.splitlines()[1:]
     assert (found.code, row.startswith("2,"), ",event_stats," in row) == (1, True, True)
-    assert "have wrong rows" in run("status", *where).err
+    assert "some rows are wrong" in run("status", *where).err
     (*_, command) = found.err.strip().rstrip("'").partition("'tracehouse ")
-    assert command.startswith("store rebuild --dumps ")
+    assert command == "store rebuild"
     assert run(*command.split(), *where).code == 0
     assert run("store", "verify", "--all", *where).code == 0
-    assert "have wrong rows" not in run("status", *where).err
+    status = run("status", *where, "--format", "json")
+    ((row),) = json.loads(status.text)
+    assert (status.err, row["damaged_dumps"], row["damaged_tables"]) == ("", 0, 0)
+    assert row["verified_at"] is not None
+    assert [*(tmp_path / "scratch").iterdir()] == []
+
+
+@pytest.mark.system
+def test_a_store_is_verified_beside_its_writer(run: Run, farm_copy: Path) -> None:
+    with Warehouse.open_to_write(farm_copy) as warehouse:
+        warehouse.snapshot()
+        warehouse.ingest([tiny_incoming(1)])
+        found = run("store", "verify", "--all", "--store", farm_copy)
+    assert (found.code, found.err.strip()) == (0, "note: compared 148 dumps with the archive")
 
 
 def test_a_sample_or_date_without_meaning_is_named(run: Run, farm_copy: Path) -> None:
     where = ("--store", farm_copy)
     assert "'--sample'" in run("store", "verify", "--sample", "some", *where).err
     assert "since: found 'monday'" in run("store", "verify", "--since", "monday", *where).err
-
-
-@pytest.mark.system
-def test_a_drill_compares_what_a_rebuild_gives_and_keeps_the_result(
-    run: Run, farm_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "scratch").mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
-    where = ("--store", farm_copy)
-    found = run("store", "verify", "--drill", *where)
-    assert (found.code, found.err.strip()) == (
-        0, "note: rebuilt 2 dumps in a scratch store, and compared all their rows",
-    )  # fmt: skip
-    with writing(farm_copy) as connection:
-        connection.execute("UPDATE events SET duration_ticks = duration_ticks + 1")
-    found = run("store", "verify", "--drill", *where, "--format", "csv")
-    rows = found.text.splitlines()[1:]
-    assert (found.code, len(rows)) == (1, 2)
-    assert all(row.endswith(",events,rows differ from those that a rebuild gives") for row in rows)
-    assert "the last rebuild drill found wrong rows" in run("status", *where).err
-    (*_, command) = found.err.strip().rstrip("'").partition("'tracehouse ")
-    assert run(*command.split(), *where).code == 0
-    assert run("store", "verify", "--drill", *where).code == 0
-    status = run("status", *where, "--format", "json")
-    ((row),) = json.loads(status.text)
-    assert (status.err, row["drill_differences"]) == ("", 0)
-    assert row["drill_succeeded_at"] is not None
-    assert [*(tmp_path / "scratch").iterdir()] == []
-
-
-@pytest.mark.parametrize("option", [["--all"], ["--since", "2026-11-01"], ["--lake", "lake"]])
-def test_a_drill_takes_no_other_choice_of_dumps(
-    run: Run, farm_copy: Path, option: list[str]
-) -> None:
-    done = run("store", "verify", "--drill", *option, "--store", farm_copy)
-    assert (done.code, done.error) == (2, "error: --drill takes no --all, --since, --lake or --url")
 
 
 def test_a_snapshot_says_where_it_is(run: Run, farm_copy: Path) -> None:
@@ -205,8 +185,8 @@ def test_a_store_without_an_archive_says_what_to_do(run: Run, tmp_path: Path) ->
 def test_dumps_that_are_not_archived_are_not_lost_by_a_rebuild(run: Run, own: Path) -> None:
     dump = Path(__file__).parents[2] / "data/corpus/real/load_only.etdp"
     names = ("--device", "d", "--build", "b", "--model", "m", "--store", own)
-    assert run("ingest", dump, *names, "--no-archive").code == 0
-    assert not (own / "archive").exists()
+    assert run("ingest", dump, *names).code == 0
+    shutil.rmtree(own / "archive")
     assert run("store", "rebuild", "--store", own).code == 1
     assert run("ingest", dump, *names).code == 0
     assert run("store", "rebuild", "--store", own).code == 0
@@ -265,13 +245,6 @@ def test_a_command_that_runs_out_of_memory_says_so_in_one_line(
     assert done.error.startswith("error: not enough memory: free some")
 
 
-def make_unreleased(store: Path) -> None:
-    """Make a store look as if a development version had written it."""
-    with duckdb.connect(str(store / FILE_NAME)) as connection:
-        connection.execute("UPDATE schema_migrations SET number = 8")
-        connection.execute("DROP TABLE dump_digests")
-
-
 def test_migrate_makes_no_store(run: Run, tmp_path: Path) -> None:
     assert "no store here" in run("store", "migrate", "--store", tmp_path / "none").error
     assert not (tmp_path / "none").exists()
@@ -279,27 +252,15 @@ def test_migrate_makes_no_store(run: Run, tmp_path: Path) -> None:
     assert run("store", "migrate", "--store", tmp_path / "store") == (0, b"", "")
 
 
-def test_migrate_rebuilds_a_store_of_a_development_version(run: Run, farm_copy: Path) -> None:
-    make_unreleased(farm_copy)
-    asked = run("query", "dumps", "--store", farm_copy)
-    assert (asked.code, "'tracehouse store migrate'" in asked.error) == (1, True)
-    done = run("store", "migrate", "--store", farm_copy)
-    assert (done.code, done.out) == (0, b"")
-    assert "written by an older tracehouse (schema 8, now" in done.err
-    assert "rebuilt, with 148 dumps" in done.err
-    assert run("query", "dumps", "--store", farm_copy).code == 0
-    assert run("store", "migrate", "--store", farm_copy) == (0, b"", "")
-
-
-@pytest.mark.system
-def test_a_service_rebuilds_such_a_store_when_it_starts(
-    farm_copy: Path, capsys: pytest.CaptureFixture[str]
+def test_a_store_of_a_development_version_is_refused_until_it_is_rebuilt(
+    run: Run, farm_copy: Path
 ) -> None:
-    make_unreleased(farm_copy)
-    with serving(farm_copy) as client:
-        until(lambda: service_of(client).consumer.is_caught_up)
-        assert len(client.get("/v1/queries/dumps").json()) == 148
-    assert "written by an older tracehouse (schema 8" in capsys.readouterr().err
+    make_old(farm_copy / FILE_NAME)
+    for command in (("query", "dumps"), ("store", "migrate"), ("store", "compact")):
+        refused = run(*command, "--store", farm_copy)
+        assert (refused.code, "'tracehouse store rebuild'" in refused.error) == (1, True)
+    assert run("store", "rebuild", "--store", farm_copy).code == 0
+    assert run("query", "dumps", "--store", farm_copy, "--format", "csv").text.count("\n") == 149
 
 
 @pytest.mark.slow

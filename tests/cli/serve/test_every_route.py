@@ -19,6 +19,7 @@ from tracehouse.cli.serve.app import list_routes
 from tracehouse.queries.report.settings import Settings
 from tracehouse.queries.report.stored_nights import read_night
 
+_HISTORY = "/explore/build_history"
 _STRANGE = "\x01\x08\x0b\x1f\x7f\x9b\ufffe\uffff\u202e]]>"  # no XML can hold the most of these
 _OPERATOR = f"native_call_{_STRANGE}.out"
 _NOT_TEXT = re.compile("[^\t\n\r -~\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -60,12 +61,12 @@ def paths(client: TestClient) -> list[str]:
         *(f"/v1/report?format={form}" for form in ("html", "junit")),
         *(f"/v1/report?{urlencode({**builds, 'format': form})}" for form in ("html", "junit")),
         f"/v1/explain?group={group}&format=html",
-        "/", "/history", "/history.svg", f"/history?{operator}", f"/history.svg?{operator}",
+        "/", _HISTORY, f"{_HISTORY}.svg", f"{_HISTORY}?{operator}", f"{_HISTORY}.svg?{operator}",
         "/explore", "/explore/operator_hotspots", "/explore/operator_hotspots.svg",
         f"/compare?{urlencode(builds)}", f"/timelines?{urlencode(builds)}",
-        "/regressions", f"/explain?group={group}", f"/history?group={group}",
-        f"/history.svg?group={group}", "/dumps", f"/dumps/{sha256}", f"/dumps/{sha256}/run.svg",
-        "/nights.atom", "/explore/ingest_errors", f"/history?{urlencode({'device': _STRANGE})}",
+        "/regressions", f"/explain?group={group}", "/dumps",
+        f"/dumps/{sha256}", f"/dumps/{sha256}/run.svg",
+        "/nights.atom", "/explore/ingest_errors", f"{_HISTORY}?{urlencode({'device': _STRANGE})}",
     ]  # fmt: skip
 
 

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,39 +14,38 @@ from tests.support.etrecord_builder import MODELS
 from tests.support.service import service_of, serving
 from tests.support.stores import ingest, write, writing
 from tests.support.tiny_dumps import tiny_dump
-from tests.support.uploads import sha256_of
 from tests.support.waiting import until
+from tracehouse.cli.serve import verifier as verification
+from tracehouse.cli.serve.verifier import Verifier
 from tracehouse.warehouse.errors import StoreError
+from tracehouse.warehouse.upkeep.verification_record import read_record
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    ingest(tmp_path / "store", write(tmp_path / "a.etdp", tiny_dump(0)))
+    """A store of one dump, with a snapshot."""
+    ingest(tmp_path / "store", write(tmp_path / "a.etdp", tiny_dump(0)), snapshot=True)
     return tmp_path / "store"
 
 
-def test_wrong_rows_are_found_while_no_dumps_wait_and_told_everywhere(
+def test_wrong_rows_are_told_everywhere_although_the_last_snapshot_has_right_ones(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with writing(store) as connection:
         connection.execute("UPDATE events SET duration_ticks = duration_ticks + 1")
         connection.execute("UPDATE event_signatures SET kind = 'wrong'")
     with serving(store, verify_seconds=0.1) as client:
-        verifier = service_of(client).verifier
-        until(lambda: verifier.verified)
-        until(lambda: verifier.damaged_dumps() == 1)
+        until(lambda: read_record(store).dumps)
         figures = client.get("/metrics").text
-        status = client.get("/v1/status").json()
-        dumps = {"dumps": [sha256_of(tiny_dump(0))]}
-        assert client.post("/v1/upkeep/rebuild", json=dumps).is_success
-        until(lambda: verifier.damaged_dumps() == 0)
+        ((status),) = client.get("/v1/status").json()
     assert "tracehouse_damaged_dumps 1.0" in figures
     assert "tracehouse_damaged_tables 1.0" in figures
-    assert status[0]["damaged_dumps"] == 1
+    assert "tracehouse_verify_success_timestamp_seconds 0.0" in figures
+    assert (status["damaged_dumps"], status["damaged_tables"]) == (1, 1)
     told = capsys.readouterr().err
-    assert "a.etdp: events: rows were changed since they were written" in told
-    assert "shared rows: event_signatures: rows differ from the archive" in told
-    assert "run 'tracehouse store rebuild" in told
+    assert "a.etdp: events: rows differ from those that a rebuild gives" in told
+    assert "shared rows: event_signatures: rows differ" in told
+    assert "stop the service and run 'tracehouse store rebuild'" in told
 
 
 def test_a_service_that_is_never_idle_is_verified(
@@ -51,6 +54,8 @@ def test_a_service_that_is_never_idle_is_verified(
     monkeypatch.setattr("tracehouse.warehouse.consumer.Consumer.is_idle", False)
     with serving(store, verify_seconds=0.05) as client:
         until(lambda: service_of(client).verifier.verified)
+        ((status),) = client.get("/v1/status").json()
+    assert status["verified_at"]
 
 
 def test_a_store_that_cannot_be_read_is_noted_and_tried_again(
@@ -59,7 +64,7 @@ def test_a_store_that_cannot_be_read_is_noted_and_tried_again(
     def fail(*_: object, **__: object) -> None:
         raise StoreError("store", "the disk fails")
 
-    monkeypatch.setattr("tracehouse.cli.serve.verifier.verify_store", fail)
+    monkeypatch.setattr(Verifier, "_verify_apart", fail)
     with serving(store, verify_seconds=0.05):
         told: list[str] = []
 
@@ -82,6 +87,66 @@ def test_files_of_others_are_decoded_again_by_another_process(
     monkeypatch.setattr("tracehouse.warehouse.programs.reader.decode_etrecord", fail)
     monkeypatch.setattr("tracehouse.warehouse.load.content.decode_dumps", fail)
     with serving(tmp_path / "store", verify_seconds=0.05) as client:
+        until(lambda: service_of(client).verifier.verified)
+        answer = client.post("/v1/upkeep/verify", json={"share": 1})
+        while answer.status_code == 202:
+            answer = client.get(f"/v1/upkeep/{answer.json()['id']}")
+        assert (answer.status_code, answer.json()) == (200, [])
+    record = read_record(tmp_path / "store")
+    assert (record.dumps, record.tables) == ({}, [])
+
+
+def started(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], None]) -> list[Any]:
+    """Processes that are started from now on, each of which `change` gets."""
+    start, found = verification.ChildProcess, []
+
+    def start_changed(*args: Any, **options: Any) -> Any:
+        found.append(start(*args, **options))
+        change(found[-1])
+        return found[-1]
+
+    monkeypatch.setattr(verification, "ChildProcess", start_changed)
+    return found
+
+
+def test_a_process_that_dies_is_told_and_the_dumps_are_verified_later(store: Path) -> None:
+    with serving(store) as client:
         verifier = service_of(client).verifier
-        until(lambda: verifier.verified > 1)
-        assert (verifier.damaged_dumps(), verifier.damaged_tables) == (0, set())
+        with pytest.MonkeyPatch.context() as patched:
+            started(patched, lambda child: os.kill(child.process.pid, signal.SIGKILL))
+            with pytest.raises(StoreError, match="process that verifies dumps died of SIGKILL"):
+                verifier.verify()
+        assert not read_record(store).succeeded_at
+        verifier.verify()
+        assert (read_record(store).turn, verifier.verified) == (1, 1)
+
+
+def test_a_verification_that_fails_is_told(store: Path) -> None:
+    with serving(store) as client:
+        verifier = service_of(client).verifier
+        verifier.verify()
+        for segment in (store / "archive").glob("*.parquet"):
+            segment.write_bytes(b"PAR1" * 10)
+        (store / "verified.json").unlink()
+        with pytest.raises(StoreError, match="is damaged or gone"):
+            verifier.verify()
+    assert not read_record(store).succeeded_at
+
+
+def test_a_service_that_ends_does_not_wait_for_its_verification_and_leaves_no_scratch(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    with serving(store) as client:
+        verifier = service_of(client).verifier
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+
+        def stop(child: Any) -> None:
+            os.kill(child.process.pid, signal.SIGSTOP)
+            verifier._ending.set()
+
+        children = started(monkeypatch, stop)
+        verifier.verify()
+        assert [child.process.poll() for child in children] == [-signal.SIGKILL]
+        assert [*(tmp_path / "temporary").iterdir()] == []
+    assert not read_record(store).succeeded_at

@@ -30,8 +30,7 @@ COMMANDS = [
     ("store", "amend", "--where", "build=b1", "--set", "device.os=New", "--yes"),
     ("store", "amend", "--where", "build=none", "--set", "device.os=New"),
     ("store", "amend", "--where", "build=b1", "--set", "none=1"),
-    ("store", "rebuild", "--dumps", _FIRST[:10]),
-    ("store", "rebuild", "--dumps", "0000000"),
+    ("store", "verify", "--all"),
     ("accept", "none", "--reason", "r"),
     ("store", "forget", "--dump", _FIRST[:8]),
     ("store", "forget", "--dump", _FIRST[:8], "--yes"),
@@ -138,12 +137,12 @@ def test_a_decision_beside_a_service_is_that_of_the_command(
 
 
 @pytest.mark.slow
-def test_a_service_rebuilds_single_dumps_only_and_has_settings_of_its_own(
+def test_a_service_does_not_rebuild_its_store_and_has_settings_of_its_own(
     run: Run, there: Side
 ) -> None:
     whole = run("store", "rebuild", *there.args)
     assert whole.code in (1, 2)
-    assert "--dumps SHA256" in whole.error or "stop it" in whole.error
+    assert "works with a local store only" in whole.error or "stop it" in whole.error
     other = run("accept", "g", "--reason", "r", "--config", "none.toml", *there.args)
     assert (other.code, "a service uses its own settings" in other.err) == (2, True)
 

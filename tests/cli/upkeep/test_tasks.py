@@ -11,7 +11,7 @@ from tests.support.tiny_dumps import tiny_dump
 from tests.support.uploads import sha256_of
 from tracehouse import Warehouse
 from tracehouse.cli.upkeep.store_task import Task, TaskStore
-from tracehouse.cli.upkeep.tasks import TASKS, Amend, Compact, Forget, RebuildDumps, Retention
+from tracehouse.cli.upkeep.tasks import TASKS, Amend, Compact, Forget, Retention
 from tracehouse.ingest.errors import ManifestError
 from tracehouse.warehouse.errors import QueryError, StoreError
 from tracehouse.warehouse.upkeep.compact import CompactionResult, is_compaction_wanted
@@ -39,7 +39,6 @@ def own(made: Path, tmp_path: Path) -> Path:
         lambda: Amend(set=("build=b",)),
         lambda: Forget(),
         lambda: Forget(dump="xyz"),
-        lambda: RebuildDumps(dumps=()),
     ],
 )
 def test_a_task_without_meaning_cannot_be_made(make: Callable[[], Task]) -> None:
@@ -48,7 +47,7 @@ def test_a_task_without_meaning_cannot_be_made(make: Callable[[], Task]) -> None
 
 
 def test_every_task_has_a_name_of_its_own_and_scopes() -> None:
-    assert len({kind.name for kind in TASKS}) == len(TASKS) == 9
+    assert len({kind.name for kind in TASKS}) == len(TASKS) == 8
     assert all(kind.scopes for kind in TASKS)
 
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from tracehouse.cli.upkeep.verify_task import Verify, describe
+from tracehouse.cli.upkeep.verify_task import Verify
 from tracehouse.warehouse.errors import QueryError
-from tracehouse.warehouse.upkeep.verification import Damage, Verification
+from tracehouse.warehouse.upkeep.verification import Damage, Verification, VerifiedDump
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,17 @@ def test_a_sample_without_meaning_is_refused(options: dict[str, object], problem
 
 
 def test_the_notes_say_what_was_compared_and_name_the_remedy() -> None:
-    compared = "verified 1,200 dumps, of which 7 were decoded again"
-    assert describe(Verification(1200, 7, [])) == [compared]
-    damage = Damage(1, "0" * 64, "a.etdp", "events", "changed")
-    assert describe(Verification(1200, 7, [damage], "tracehouse store rebuild")) == [
-        compared,
-        "1 disagree; to mend the store, run 'tracehouse store rebuild'",
-    ]
+    dumps = [VerifiedDump(1, "0" * 64, "a.etdp")] * 1200
+    right = Verify().report(Verification(dumps, []))
+    wrong = Verify().report(Verification(dumps, [Damage(*dumps[0], "events", "rows differ")]))
+    compared = b"compared 1,200 dumps with the archive"
+    assert (right.num_rows, right.schema.metadata[b"note"]) == (0, compared)
+    assert wrong.num_rows == 1
+    remedy = b"1 disagree; to mend the store, run 'tracehouse store rebuild'"
+    assert wrong.schema.metadata[b"note"] == compared + b"\n" + remedy
+
+
+def test_dumps_that_differ_in_the_lake_are_listed_with_the_remedy() -> None:
+    found = Verify(lake="lake").report(Verification([], []), [("0" * 64, "events")])
+    assert [(row["source"], row["tables"]) for row in found.to_pylist()] == [("lake", "events")]
+    assert b"1 dumps of the lake disagree; restore it" in found.schema.metadata[b"note"]

@@ -40,24 +40,12 @@ def test_dumps_go_in_one_request_and_are_known_the_second_time(
     assert [json.loads(one["manifest"]) for one in held] == [json.loads(MANIFEST)] * 2
 
 
-@pytest.mark.parametrize("is_old", [False, True])
-def test_companions_are_sent_with_their_dump(
-    service: StandIn, uploader: DumpUploader, *, is_old: bool
-) -> None:
-    service.is_old = is_old
+def test_companions_are_sent_with_their_dump(service: StandIn, uploader: DumpUploader) -> None:
     sent = ONE._replace(etrecord=b"PK\3\4\r\n--", debug_buffer=b"\0\r\n")
     assert uploader.upload([sent]) == [Receipt(SHA256, is_new=True)]
     held = service.held[SHA256]
     assert json.loads(held.pop("manifest")) == json.loads(MANIFEST)
     assert held == {"dump": DUMP, "etrecord": b"PK\3\4\r\n--", "debug_buffer": b"\0\r\n"}
-
-
-def test_a_service_that_knows_no_batches_is_asked_for_one_once(
-    service: StandIn, uploader: DumpUploader
-) -> None:
-    service.is_old = True
-    assert [len(uploader.upload([ONE, OTHER])) for _ in range(2)] == [2, 2]
-    assert [asked.path for asked in service.asked] == [PATH, *["/v1/dumps"] * 4]
 
 
 @pytest.mark.parametrize("status", [400, 413, 500])
@@ -68,7 +56,7 @@ def test_dumps_that_are_not_taken_together_are_sent_one_by_one(
     results = uploader.upload([ONE, OTHER])
     assert [isinstance(one, Receipt) for one in results] == [True, True]
     uploader.upload([ONE, OTHER])
-    assert [asked.path for asked in service.asked] == [PATH, "/v1/dumps", "/v1/dumps", PATH]
+    assert [asked.path for asked in service.asked] == [PATH] * 4
 
 
 def test_only_the_dumps_that_the_service_defers_are_sent_again(
@@ -101,20 +89,9 @@ def test_a_server_that_says_yes_to_everything_took_nothing(
         uploader.upload([ONE])
 
 
-def test_another_server_without_batches_that_says_yes_took_nothing(
+def test_other_manifest_is_a_conflict_and_ends_nothing(
     service: StandIn, uploader: DumpUploader
 ) -> None:
-    service.is_old = True
-    service.answers["/v1/dumps"] = ("text/html", b'{"sha256": "0"}')
-    with pytest.raises(ServiceError, match="unexpected answer"):
-        uploader.upload([ONE])
-
-
-@pytest.mark.parametrize("is_old", [False, True])
-def test_other_manifest_is_a_conflict_and_ends_nothing(
-    service: StandIn, uploader: DumpUploader, *, is_old: bool
-) -> None:
-    service.is_old = is_old
     uploader.upload([ONE])
     conflict, other = uploader.upload([ONE._replace(manifest='{"device":"other"}'), OTHER])
     assert isinstance(conflict, ServiceError)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.support.explained import explanation, frame, run_times
-from tracehouse.queries.explain.content import Origin
+from tracehouse.queries.explain.content import Fact, Origin
 from tracehouse.queries.explain.wording import (
     differing,
     frame_row,
@@ -32,7 +32,7 @@ def test_a_short_module_with_an_operator_of_the_alert_is_shown():
 
 def test_a_part_of_one_build_says_so():
     rows = [frame_row(frame("x", *times), 0) for times in ((None, 5.0), (5.0, None))]
-    assert [(row.base, row.head, row.share) for row in rows] == [
+    assert [(row.base, row.head, row.relative) for row in rows] == [
         ("–", "5 ns", "only head"),
         ("5 ns", "–", "only base"),
     ]
@@ -40,7 +40,7 @@ def test_a_part_of_one_build_says_so():
 
 def test_irregular_runs_have_a_cost_alone():
     row = frame_row(frame("irregular runs", None, None, change=-80.0), 0)
-    assert (row.base, row.head, row.change, row.share) == ("–", "–", "−80 ns", "–")
+    assert (row.base, row.head, row.change, row.relative) == ("–", "–", "−80 ns", "–")
 
 
 def test_of_a_call_with_other_tensors_only_these_are_shown():
@@ -72,3 +72,17 @@ def test_each_part_is_a_table_of_cells_for_its_columns(explained):
     for made in (explained, explanation()):
         for table in listings(made):
             assert {len(row) for row in table.rows} <= {len(table.columns)}
+
+
+def test_only_what_differs_around_the_code_is_listed():
+    def fact(name: str, head: str) -> Fact:
+        return Fact(where="lab · net", subject="environment", name=name, base="1", head=head,
+                    is_changed=head != "1")  # fmt: skip
+
+    found = {
+        table.title: table
+        for table in listings(explanation(facts=[fact("os", "1"), fact("threads", "8")]))
+    }
+    assert list(found["Around the code"].rows) == [
+        ("lab · net", "environment", "threads", "1", "8")
+    ]

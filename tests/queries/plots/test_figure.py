@@ -18,7 +18,7 @@ EVIL = "</text></svg><script>alert(1)</script>"
 
 
 def _drawn(*rows: dict[str, Any], name: str = "q") -> str:
-    text = query_figure(name, pa.Table.from_pylist(list(rows)))
+    text = query_figure(name, pa.Table.from_pylist(list(rows)), {"base": "b1", "head": "b2"})
     assert ET.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314 - our own
     return text
 
@@ -90,7 +90,7 @@ def test_names_are_text() -> None:
                                    pa.table({"p50_ns": pa.array([], pa.float64())})])  # fmt: skip
 def test_what_has_no_value_cannot_be_drawn(table: pa.Table) -> None:
     with pytest.raises(QueryError, match="to draw"):
-        query_figure("q", table)
+        query_figure("q", table, {})
 
 
 @pytest.mark.parametrize("name", ["comparison", "regression_deltas"])

@@ -30,7 +30,7 @@ def test_a_picture_has_the_texts() -> None:
 
 def test_any_name_is_drawn() -> None:
     table = pa.table({"event_name": list(NAMES), "p50_ns": [1.0] * len(NAMES)})
-    assert picture_of(query_figure("percentiles", table)).endswith(b"IEND\xaeB`\x82")
+    assert picture_of(query_figure("percentiles", table, {})).endswith(b"IEND\xaeB`\x82")
 
 
 def test_without_a_font_there_is_no_picture_without_its_texts(

@@ -5,7 +5,7 @@ import re
 from tests.support.changes import change_row
 from tests.support.reports import group, member, read_xml
 from tracehouse.queries.comparison import comparison_html, describe_pair
-from tracehouse.queries.report.change import ChangeTable, Kind, change_of_row
+from tracehouse.queries.report.change import ChangeTable, IntervalScale, Kind, change_of_row
 from tracehouse.queries.report.change_html import axis, changes_html, history, icon, interval
 
 HOSTILE = '"><script>x</script>'
@@ -44,6 +44,20 @@ def test_what_leaves_the_scale_ends_in_an_arrow() -> None:
     scale = ChangeTable.of([change_of_row(change_row())]).scale
     wild = change_of_row(change_row("inconclusive", delta=5.0, delta_low=-5.0, delta_high=9.0))
     assert str(interval(wild, scale)).count('class="tip"') == 2
+
+
+def test_ticks_do_not_touch() -> None:
+    places = [-1.0, -0.5, 0.0, 0.01, 0.02]
+    drawn = read_xml(str(axis(IntervalScale(-1.0, 0.02, places))))
+    assert [text.text for text in drawn.iter("text")] == ["−100", "−50", "2 %"]
+
+
+def test_many_changes_are_folded_and_those_of_a_huge_list_counted() -> None:
+    rows = [change_row(event_name=f"native_call_op{i}.out") for i in range(230)]
+    page = str(changes_html(ChangeTable.of(map(change_of_row, rows))))
+    shown, _, folded = page.partition("<summary>210 cheaper changes</summary>")
+    assert (shown.count("<tr class="), folded.count("<tr class=")) == (20, 180)
+    assert "30 more are not shown" in folded
 
 
 def test_only_verdicts_to_look_at_have_an_icon() -> None:

@@ -10,7 +10,15 @@ from tests.support.reports import coverage, full_report, group, large_report, me
 from tests.support.reports import report as report_of
 from tests.support.strange_names import LONG_NAME, NAMES
 from tracehouse.queries.report.change import Kind, kind_of
-from tracehouse.queries.report.html import FOLDED, MAX_OPEN, MAX_ROWS, PAGE_ROWS, SHOWN, html_text
+from tracehouse.queries.report.html import (
+    FIRST_ROWS,
+    FOLDED,
+    MAX_OPEN,
+    MAX_ROWS,
+    PAGE_ROWS,
+    SHOWN,
+    html_text,
+)
 from tracehouse.queries.report.verdicts import State
 
 HOSTILE = (
@@ -117,12 +125,13 @@ def test_tables_are_cut_with_a_count() -> None:
     page = html_text(report_of(coverage=few))
     text = Reader(page).text
     assert "3 more rows are not shown" in text
-    last = f"{MAX_ROWS - PAGE_ROWS + 1} to {MAX_ROWS} of {MAX_ROWS + 3}"
+    pages, rest_rows = divmod(MAX_ROWS - FIRST_ROWS, PAGE_ROWS)
+    last = f"{MAX_ROWS - rest_rows + 1} to {MAX_ROWS} of {MAX_ROWS + 3}"
     assert f'aria-label="Too little data, rows {last}"' in page
-    first, _, rest = page.partition(f"<summary>Rows {PAGE_ROWS + 1} to ")
-    assert f'<td data-name="Wanted">row {PAGE_ROWS - 1}</td>' in first
-    assert f'<td data-name="Wanted">row {PAGE_ROWS}</td>' in rest
-    assert rest.count("<summary>Rows ") == MAX_ROWS // PAGE_ROWS - 2
+    first, _, rest = page.partition(f"<summary>Rows {FIRST_ROWS + 1} to ")
+    assert f'<td data-name="Wanted">row {FIRST_ROWS - 1}</td>' in first
+    assert f'<td data-name="Wanted">row {FIRST_ROWS}</td>' in rest
+    assert rest.count("<summary>Rows ") == pages
     assert f"row {MAX_ROWS}" not in text
 
 

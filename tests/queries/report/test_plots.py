@@ -37,6 +37,16 @@ def test_strip_plot_tells_its_numbers_on_hover_and_to_a_screen_reader() -> None:
     assert plot.get("aria-label").endswith("head has no dumps")
 
 
+def test_of_two_speeds_base_and_head_of_the_same_one_are_marked() -> None:
+    values = {"base_values": [3e6, 3e6, 7e6], "head_values": [3.2e6, 7.4e6, 7.4e6]}
+    levels = {"base_ns": 3e6, "head_ns": 3.2e6, "speeds": (1, 3, 2, 3)}
+    plot = read_xml(strip_plot(member(**values, **levels)))
+    titles = [title.text for title in plot.iter("title")]
+    assert "head fast speed 3.200 ms" in titles
+    assert "base 3 dumps, 1 of them slow, fast speed 3.000 ms, 3.000 ms to 7.000 ms" in titles
+    assert [text.text for text in plot.iter("text") if "slow" in text.text] == ["1 slow", "2 slow"]
+
+
 def test_strip_plot_has_a_grid_of_round_values_that_do_not_touch() -> None:
     wide = read_xml(strip_plot(member(base_values=[1e6, 3e6], head_values=[])))
     assert [text.text for text in wide.iter("text")][:3] == ["1 ms", "1.5 ms", "2 ms"]

@@ -87,7 +87,7 @@ def _make_store(folder: Path, store: Path, sizes: list[int]) -> None:
     plan = plan_farm(FarmSize(devices, builds, MODELS, DUMPS, iterations), 1)
     FarmWriter(plan).write(folder / "farm", lambda *_: None)
     with Warehouse.open(store, create=True) as warehouse:
-        warehouse.ingest([folder / "farm"], archive=False)
+        warehouse.ingest([folder / "farm"])
 
 
 def _export(store: Path, lake: Path) -> None:

@@ -56,10 +56,10 @@ _NEEDED = {
 _ONE = {"device": "device-5", "model": "model-3"}
 _PAIR = f"base={_NEEDED['base']}&head={_NEEDED['head']}"
 _PAGES = (
-    "/", "/regressions", "/history", "/explore/operator_hotspots",
-    f"/history?event={_NEEDED['event']}",
+    "/", "/regressions", "/explore/build_history", "/explore/operator_hotspots",
+    f"/explore/build_history?event={_NEEDED['event']}",
     f"/compare?{_PAIR}", f"/timelines?{_PAIR}&device=device-5&model=model-3", "/dumps",
-    "/history?group={alert}", "/nights.atom", "/explore/ingest_errors",
+    "/explain?group={alert}", "/nights.atom", "/explore/ingest_errors",
 )  # fmt: skip
 _STORE = ("open", "status", "snapshot", "nightly report", "explain")
 

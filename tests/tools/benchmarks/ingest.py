@@ -39,16 +39,13 @@ def _ingest(folder: Path, template: Template, count: int, kind: str) -> Figures:
         (source / f"{i:05}.etdp").write_bytes(template.vary(i))
     os.sync()  # or the system would write them while we measure
     kept = [folder / f"{kind}.{i}.store" for i in range(PASSES)]
-    bare = [folder / f"{kind}.{i}.bare.store" for i in range(PASSES)]
-    costs: dict[bool, list[Cost]] = {True: [], False: []}
-    for store, other in zip(kept, bare, strict=True):  # in turns: machines are noisy
-        for path, is_kept in ((store, True), (other, False)):
-            Warehouse.open_to_write(path, create=True).close()
-            costs[is_kept].append(measure(partial(_fill, path, source, archive=is_kept)))
+    costs: list[Cost] = []
+    for store in kept:
+        Warehouse.open_to_write(store, create=True).close()
+        costs.append(measure(partial(_fill, store, source)))
     with Warehouse.open(kept[0], read_only=True) as warehouse:
         events = warehouse.sql("SELECT count(*) FROM events").table.column(0)[0].as_py()
-    wall, cpu = least(costs[True])
-    _, cpu_bare = least(costs[False])
+    wall, cpu = least(costs)
     _, cpu_rebuild = least([measure(partial(rebuild_store, store)) for store in kept[:2]])
     return {
         f"ingest {count:,} {kind}": {
@@ -56,7 +53,6 @@ def _ingest(folder: Path, template: Template, count: int, kind: str) -> Figures:
             f"wall ns/event on {count_cores()} cores": wall / events * 1e9,
             "dumps/s of CPU": count / cpu,
             f"dumps/s on {count_cores()} cores": count / wall,
-            "CPU ns/event without the archive": cpu_bare / events * 1e9,
             "CPU ns/event to rebuild": cpu_rebuild / events * 1e9,
         }
     }
@@ -78,9 +74,9 @@ def _ingest_from_memory(folder: Path, template: Template, count: int) -> Figures
     }
 
 
-def _fill(store: Path, source: Path, *, archive: bool) -> None:
+def _fill(store: Path, source: Path) -> None:
     with Warehouse.open_to_write(store, create=True) as warehouse:
-        warehouse.ingest([source], manifest=MANIFEST, archive=archive)
+        warehouse.ingest([source], manifest=MANIFEST)
 
 
 def _take(store: Path, dumps: list[Dump]) -> None:

@@ -126,7 +126,7 @@ def _load_delegated(store: Path) -> int:
             shutil.copy(PROGRAM, folder / "run.etrecord")
             named = {**MANIFEST, "device": f"device{device}", "build": f"b{build}"}
             named |= {"backend": "xnnpack", "tags": {"size": 1 + number}}
-            warehouse.ingest([folder], manifest=named, archive=False)
+            warehouse.ingest([folder], manifest=named)
         text = "SELECT count(*) FROM named_events WHERE backend = 'xnnpack'"
         events: int = warehouse.sql(text).table.column(0)[0].as_py()
     with duckdb.connect(str(store / "warehouse.duckdb")) as connection:

@@ -22,14 +22,14 @@ DEVICES, MODELS, BUILDS, OPERATORS = 1000, 10, 50, 10
 VIEWS = (
     "/",
     "/?device=device-7",
-    "/history",
-    "/history?model=model-5",
-    "/history?device=device-7",
-    "/history?event=native_call_op3.out&model=model-5",
+    "/explore/build_history",
+    "/explore/build_history?model=model-5",
+    "/explore/build_history?device=device-7",
+    "/explore/build_history?event=native_call_op3.out&model=model-5",
     "/explore/operator_hotspots",
     "/compare",
     "/dumps",
-    "/history?device=device-x",  # unknown
+    "/explore/build_history?device=device-x",  # unknown
 )
 
 

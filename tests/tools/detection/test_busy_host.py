@@ -35,7 +35,7 @@ def nights(tmp_path_factory):
     with tarfile.open(ROOT / "tests" / "data" / "busy.tar.xz") as archive:
         archive.extractall(folder, filter="data")
     with Warehouse.open(folder / "store", create=True) as store:
-        store.ingest([folder / "busy"], archive=False)
+        store.ingest([folder / "busy"])
         heads = [f"busy-n{night:02}" for night in range(3, 11)]
         return {head: nightly_report(store, Settings(), head=head).groups for head in heads}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -52,9 +51,6 @@ def _decide(disk: Path, _: Path) -> int:
 
 OPERATIONS: Mapping[str, Operation] = {
     "ingest": line("ingest", "FILES/new", *_STORE, "--device=d", "--build=b7", "--model=m"),
-    "ingest --no-archive": line(
-        "ingest", "FILES/new", "--no-archive", *_STORE, "--device=d", "--build=b7", "--model=m"
-    ),
     "drain": line("store", "drain", *_STORE),
     "retention": line("store", "retention", "--raw-days=0", "--yes", *_STORE),
     "amend": line("store", "amend", "--where=build=b3", "--set=build=b9", "--yes", *_STORE),
@@ -63,9 +59,6 @@ OPERATIONS: Mapping[str, Operation] = {
     "compact": line("store", "compact", *_STORE),
     "snapshot": line("store", "snapshot", *_STORE),
     "rebuild": line("store", "rebuild", *_STORE),
-    "rebuild --dumps": line(
-        "store", "rebuild", f"--dumps={hashlib.sha256(tiny_dump(8)).hexdigest()}", *_STORE
-    ),
     "export": line("export", "lake", "DISK/lake", *_STORE),
     "lake compact": line("lake", "compact", "DISK/lake"),
     "token": line("token", "create", "lab", "--scope=ingest", *_STORE),

@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from tracehouse.cli.app import app
-from tracehouse.cli.listing import QUESTIONS
+from tracehouse.queries.questions import QUESTIONS
 from tracehouse.warehouse.catalogue.header import Column, Header, Parameter, parse_header
 from tracehouse.warehouse.catalogue.queries import list_headers
 from tracehouse.warehouse.catalogue.sql_files import read_sql_files

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.support.stores import ingest, make_old, write
+from tests.support.stores import ingest, write
 from tests.support.tiny_dumps import tiny_dump
 from tracehouse import Warehouse
 from tracehouse.warehouse.engine.connection import open_reader, use_database
@@ -59,14 +59,6 @@ def store(tmp_path: Path) -> Path:
 def test_a_new_store_has_none(tmp_path: Path) -> None:
     Warehouse.open_to_write(tmp_path / "new", create=True).close()
     assert find_keys_of(tmp_path / "new" / FILE_NAME) == []
-
-
-def test_a_migrated_store_has_none(store: Path) -> None:
-    make_old(store / FILE_NAME)
-    Warehouse.open_to_write(store).close()
-    with Warehouse.open(store, read_only=True) as warehouse:
-        assert warehouse.sql("SELECT * FROM schema_migrations").num_rows > 1
-    assert find_keys_of(store / FILE_NAME) == []
 
 
 def test_snapshots_compacted_and_rebuilt_stores_have_none(store: Path) -> None:

@@ -23,15 +23,18 @@ VALUE = 0x0123456789ABCDEF
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Path]:
-    """Stores with and without an archive, each with a copy of it as if its writer was killed."""
+    """Stores with an archive and with a lost one, each with a copy as if its writer was killed."""
     found = {archive: tmp_path_factory.mktemp("made") for archive in (True, False)}
     for archive, folder in found.items():
         copy_new_store(folder / "store")
         with Warehouse.open_to_write(folder / "store") as warehouse:
-            warehouse.ingest([tiny_incoming(1)], archive=archive)
+            warehouse.ingest([tiny_incoming(1)])
         with Warehouse.open_to_write(folder / "store") as warehouse:
-            warehouse.ingest([tiny_incoming(2)], archive=archive)
+            warehouse.ingest([tiny_incoming(2)])
             shutil.copytree(folder / "store", folder / "killed")
+        if not archive:
+            for name in ("store", "killed"):
+                shutil.rmtree(folder / name / "archive")
     return found
 
 
@@ -44,7 +47,7 @@ def file(folders: dict[bool, Path], tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bare(folders: dict[bool, Path], tmp_path: Path) -> Path:
-    """The same of a store without an archive."""
+    """The same of a store that lost its archive."""
     shutil.copytree(folders[False], tmp_path, dirs_exist_ok=True)
     return tmp_path / "killed" / FILE_NAME
 
@@ -183,8 +186,9 @@ def test_what_was_committed_after_the_last_record_is_kept(file: Path, tmp_path: 
     before = sum_of(file).read_bytes()
     with Warehouse.open_to_write(file.parent) as warehouse:
         for number in (3, 4):
-            warehouse.ingest([tiny_incoming(number)], archive=False)
+            warehouse.ingest([tiny_incoming(number)])
         copy = Path(shutil.copytree(file.parent, tmp_path / "again"))
+    shutil.rmtree(copy / "archive")  # from which the dumps would be loaded again
     sum_of(copy / FILE_NAME).write_bytes(before)
     assert count_dumps(copy / FILE_NAME) == 4
 
@@ -222,8 +226,9 @@ def test_a_log_moved_away_takes_its_record_along(bare: Path, tmp_path: Path) -> 
     sum_of(bare).unlink()
     with Warehouse.open_to_write(bare.parent) as warehouse:
         for number in (2, 3):  # the log that the first makes begins like the other, as long as it
-            warehouse.ingest([tiny_incoming(number)], archive=False)
+            warehouse.ingest([tiny_incoming(number)])
         copy = Path(shutil.copytree(bare.parent, tmp_path / "again"))
+    shutil.rmtree(copy / "archive")
     assert count_dumps(copy / FILE_NAME) == 3
 
 

@@ -5,13 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
-import pyarrow.parquet as pq
 import pytest
 
-from tests.support.lakes import files_of, fill, rows_only_farm
+from tests.support.lakes import fill, rows_only_farm
 from tracehouse import Warehouse
 from tracehouse.warehouse.errors import LakeError, StatementError
-from tracehouse.warehouse.lake.commits import AddedFile, Commit, new_id, write_commit
 from tracehouse.warehouse.lake.compaction import compact_lake
 from tracehouse.warehouse.lake.damage import lake_errors
 from tracehouse.warehouse.lake.exporting import export_store
@@ -106,18 +104,3 @@ def test_a_mistyped_statement_is_told_as_it_is_whatever_the_files(made, tmp_path
         max((tmp_path / "lake/events").rglob("*.parquet")).unlink()
         with pytest.raises(StatementError, match="nonsense"):
             warehouse.sql("SELECT nonsense")
-
-
-def test_files_with_other_columns_are_an_error_that_says_to_export_again(
-    made, tmp_path: Path
-) -> None:
-    place = Path(shutil.copytree(made[0], tmp_path / "lake"))
-    files = files_of(place, "event_signatures")
-    other = place / "event_signatures/other.parquet"
-    pq.write_table(pq.read_table(place / files[0].path).drop(["unit"]), other)
-    added = AddedFile(f"event_signatures/{other.name}", files[0].rows, other.stat().st_size)
-    removed = [file.path for file in files]
-    write_commit(Lake(place), Commit(new_id(), [added], removed, "export"))
-    wanted = "files of event_signatures have other columns .*: export the store again"
-    with Warehouse.open_lake(place) as warehouse, pytest.raises(LakeError, match=wanted):
-        warehouse.sql("SELECT count(*) AS n FROM event_signatures")

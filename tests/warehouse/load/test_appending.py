@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.stores import writing
 from tracehouse.ingest.schemas.rollups import EVENT_HISTOGRAMS
-from tracehouse.warehouse.load.appending import Appender
+from tracehouse.warehouse.load.appending import append_rows
 
 ROWS, PIECE = 1_200_000, 70_001
 GROUP_ROWS = 122_880
@@ -25,7 +25,6 @@ def test_rows_stay_in_order_and_fill_their_groups_whatever_threads_there_are(
     numbers = np.arange(3 * ROWS)
     with writing(tmp_path / "store") as connection:
         connection.execute("SET threads = 4")
-        appender = Appender(connection)
         for at in range(0, 3 * ROWS, ROWS):
             counts = numbers[at : at + ROWS] * 7919 % (1 << 40)
             zeros = {
@@ -33,8 +32,8 @@ def test_rows_stay_in_order_and_fill_their_groups_whatever_threads_there_are(
             }
             rows = pa.table(zeros | {"event_count": counts})
             pieces = [rows.slice(begin, PIECE) for begin in range(0, ROWS, PIECE)]
-            appender.append("event_histograms", pa.concat_tables(pieces))
-        appender.append("event_histograms", rows.slice(0, 0))
+            append_rows(connection, "event_histograms", pa.concat_tables(pieces))
+        append_rows(connection, "event_histograms", rows.slice(0, 0))
         connection.execute("CHECKPOINT")
         ((smallest,),) = connection.execute(SMALLEST).fetchall()
         stored = connection.sql("FROM event_histograms").to_arrow_table()["event_count"].to_numpy()

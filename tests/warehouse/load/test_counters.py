@@ -7,7 +7,6 @@ from tests.support.producer_dumps import producer_dump
 from tests.support.stores import COUNTERS, MANIFEST
 from tracehouse import decode_dumps
 from tracehouse.ingest.manifest.models import Manifest
-from tracehouse.warehouse.load.appending import Appender
 from tracehouse.warehouse.load.content import number_dumps
 from tracehouse.warehouse.load.counters import (
     insert_counters,
@@ -26,7 +25,7 @@ def rows(connection: duckdb.DuckDBPyConnection) -> list[tuple[object, ...]]:
 def test_each_known_value_is_a_row_with_its_run_or_without_one(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
-    insert_counters(Appender(connection), {7: COUNTED, 8: PLAIN})
+    insert_counters(connection, {7: COUNTED, 8: PLAIN})
     assert rows(connection) == [
         (7, None, "energy", "mJ", 812.5, None, None, None),
         (7, 1, "cycles", "count", 5000.0, None, None, None),
@@ -37,7 +36,7 @@ def test_each_known_value_is_a_row_with_its_run_or_without_one(
 def test_only_dumps_whose_manifests_change_lose_their_counters(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
-    insert_counters(Appender(connection), {7: COUNTED, 8: COUNTED})
+    insert_counters(connection, {7: COUNTED, 8: COUNTED})
     before = rows(connection)
     replace_counters(connection, {7: PLAIN})
     assert rows(connection) == [row for row in before if row[0] == 8]
@@ -50,12 +49,12 @@ def test_what_a_delegate_logged_stays_when_a_manifest_changes(
 ) -> None:
     batch = decode_dumps([producer_dump("QNN", 2)])
     events = number_dumps([batch.tables], [np.array([7], np.int32)])["events"]
-    insert_logged_counters(Appender(connection), events, batch.tables["event_signatures"])
+    insert_logged_counters(connection, events, batch.tables["event_signatures"])
     before = rows(connection)
     assert len(before) == 12
     assert (7, 1, "Number of HVX threads used", "count", 4.0, 1) in {
         (*row[:5], row[7]) for row in before
     }
-    insert_counters(Appender(connection), {7: COUNTED})
+    insert_counters(connection, {7: COUNTED})
     replace_counters(connection, {7: PLAIN})
     assert rows(connection) == before

@@ -76,7 +76,8 @@ def test_the_dumps_that_wait_in_the_inbox_are_counted(store: Path) -> None:
 @pytest.mark.slow
 def test_what_the_archive_lacks_and_what_the_file_lacks_is_told(store: Path) -> None:
     older = (store / FILE_NAME).read_bytes()
-    ingest(store, CORPUS / "real/load_only.etdp", archive=False)
+    ingest(store, CORPUS / "real/load_only.etdp")
+    Archive(store).segments()[-1].path.unlink()
     assert counts(read_status(store)).unarchived_dumps == 1
     ingest(store, CORPUS / "real/load_only.etdp")
     assert counts(read_status(store)).unarchived_dumps == 0

@@ -73,7 +73,7 @@ def test_etrecord_that_changed_or_moved_is_told_if_it_is_not_archived(parsed, tm
     record = tmp_path / "a.etrecord"
     record.write_bytes(RECORD.read_bytes())
     with Warehouse.open(tmp_path / "store", create=True) as store:
-        store.ingest([DUMP], manifest=_NAMES, etrecord=record, archive=False)
+        store.ingest([DUMP], manifest=_NAMES, etrecord=record)
         record.write_bytes((MODELS / "mixed_xnnpack.etrecord").read_bytes())
         with pytest.raises(QueryError, match=r"a.etrecord: has changed: SHA-256 \w+..., wanted"):
             store.exported_program(dump_id=1)

@@ -62,8 +62,8 @@ def test_an_amended_store_is_as_if_all_had_been_ingested_rightly(
     ingest(tmp_path / "other", *files)
     found, wanted = contents(store), contents(tmp_path / "other")
     ids = {"device_id", "build_id", "model_id"}
-    for name in wanted.keys() - {"dumps", "devices", "builds", "models"}:
-        assert found[name] == wanted[name], name
+    for name in wanted.keys() - {"dumps", "devices", "builds", "models", "build_order"}:
+        assert found[name] == wanted[name], name  # but for rows with other ids
     question = "SELECT * EXCLUDE (ingested_at) FROM named_dumps ORDER BY sha256"
     with Warehouse.open_to_write(store) as ours, Warehouse.open(tmp_path / "other") as theirs:
         assert ours.sql(question).to_pylist() == theirs.sql(question).to_pylist()

@@ -173,13 +173,6 @@ def test_a_compacted_file_and_the_snapshots_hold_nothing_of_it(store: Path) -> N
     assert find_kept_files(store) == [store / f"{FILE_NAME}.old-1"]
 
 
-def test_dumps_without_an_archive_are_forgotten_without_one(tmp_path: Path, files: Path) -> None:
-    ingest(tmp_path / "bare", files, manifest=OWN, archive=False)
-    assert forget(tmp_path / "bare") == 3
-    assert not (tmp_path / "bare/archive").exists()
-    assert contents(tmp_path / "bare")["dumps"] == []
-
-
 @pytest.mark.slow
 def test_who_is_interrupted_before_the_file_is_compacted_is_told_what_ends_it(store: Path) -> None:
     assert not read_status(store).is_uncompacted

@@ -15,7 +15,7 @@ import pytest
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.etrecord_builder import MODELS
 from tests.support.kills import kill_at
-from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, write
+from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, open_now, write
 from tracehouse import Warehouse
 from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.engine.failpoints import failpoint
@@ -95,7 +95,7 @@ def test_a_store_without_its_file_says_so_and_is_rebuilt(store: Path, damage: st
         )
     for read_only in (True, False):
         with pytest.raises(DamagedStoreError, match="'tracehouse store rebuild'"):
-            Warehouse.open(store, read_only=read_only, create=not read_only)
+            open_now(store, read_only=read_only)
     done = rebuild_store(store)
     assert (done.kept is None) == (damage == "gone")
     assert done.problem
@@ -137,8 +137,9 @@ def test_a_damaged_file_is_never_left_without_its_log(store: Path) -> None:
 @pytest.mark.slow
 def test_a_rebuild_loses_no_dump_that_the_archive_lacks(store: Path, tmp_path: Path) -> None:
     file = write(tmp_path / "mine.etdp", read_dump("real/load_only"))
-    ingest(store, file, archive=False)
+    ingest(store, file)
     before = contents(store)
+    Archive(store).segments()[-1].path.unlink()
     with pytest.raises(StoreError, match="1 of its dumps are not in the archive"):
         rebuild_store(store)
     assert ingest(store, file).n_duplicates == 1  # which puts it into the archive
@@ -148,7 +149,8 @@ def test_a_rebuild_loses_no_dump_that_the_archive_lacks(store: Path, tmp_path: P
 
 @pytest.mark.slow
 def test_a_rebuild_can_be_forced_and_keeps_the_old_file(store: Path, tmp_path: Path) -> None:
-    ingest(store, write(tmp_path / "mine.etdp", read_dump("real/load_only")), archive=False)
+    ingest(store, write(tmp_path / "mine.etdp", read_dump("real/load_only")))
+    Archive(store).segments()[-1].path.unlink()
     done = rebuild_store(store, is_forced=True)
     assert done.n_dumps == 5
     assert done.kept is not None

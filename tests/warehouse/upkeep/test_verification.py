@@ -1,31 +1,53 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+import shutil
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import pytest
 
-from tests.support.corpus import read_dump
-from tests.support.planted import find_planted, make_full_store, plan_values
-from tests.support.stores import ingest, write
+from tests.support.planted import (
+    COLUMNS,
+    find_planted,
+    make_full_store,
+    plan_values,
+    plant,
+    verified,
+)
+from tests.support.stores import writing
+from tests.support.tiny_dumps import tiny_incoming
 from tracehouse import Warehouse
 from tracehouse.ingest.schemas.dumps import STORED
-from tracehouse.warehouse.archive.entries import Entry
-from tracehouse.warehouse.upkeep import archive_decoder
-from tracehouse.warehouse.upkeep.archived_dumps import ArchivedDump, read_archived
+from tracehouse.warehouse.archive.archive import Archive
+from tracehouse.warehouse.catalogue.sql_files import read_statement
+from tracehouse.warehouse.engine.checksums import TABLES_OF_DUMPS
+from tracehouse.warehouse.engine.connection import open_reader, use_database
+from tracehouse.warehouse.engine.store_file import FILE_NAME
+from tracehouse.warehouse.load.content import Content
+from tracehouse.warehouse.load.decoders import OWN_DECODER
+from tracehouse.warehouse.load.isolate import ChildError
+from tracehouse.warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
 from tracehouse.warehouse.upkeep.choice import choose_dumps
 from tracehouse.warehouse.upkeep.forget import forget_dumps
 from tracehouse.warehouse.upkeep.rebuild import rebuild_store
-from tracehouse.warehouse.upkeep.reload import reload_dumps
-from tracehouse.warehouse.upkeep.verification import (
-    Damage,
-    Sample,
-    Verification,
-    find_remedy,
-    verify_store,
-)
+from tracehouse.warehouse.upkeep.verification import OWN_COLUMNS, SHARED, Sample, Verification
+from tracehouse.warehouse.upkeep.verification_record import read_record, record_verification
+
+DIFFERENT = "rows differ from those that a rebuild gives"
+# All dumps, but as a sample, of which tables that have no dumps are not compared.
+EACH = Sample(1.0, since=datetime(2000, 1, 1, tzinfo=UTC))
+# A dump with another SHA-256 cannot be looked up in the archive; one with another id hides what
+# else is wrong with it.
+PLACES = [
+    (table, column)
+    for table in (*TABLES_OF_DUMPS, *SHARED)
+    for column in OWN_COLUMNS.get(table, COLUMNS[table])
+    if (table, column) not in {("dumps", "sha256"), ("dumps", "dump_id")}
+]
 
 
 @pytest.fixture(scope="module")
@@ -33,28 +55,26 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_full_store(tmp_path_factory.mktemp("made"))
 
 
-def verify(store: Path, **options: Sample) -> Verification:
-    with Warehouse.open_to_write(store) as warehouse:
-        return verify_store(warehouse.writing, store, **options)
+def verify(store: Path, file: Path | None = None, **options: Any) -> Verification:
+    """Verify a store's file or another one, such as a snapshot of it."""
+    with open_reader(file or store / FILE_NAME) as live:
+        use_database(live)
+        return verified(live, store, **options)
 
 
 def spoil(store: Path, *texts: str) -> None:
-    with Warehouse.open_to_write(store) as warehouse:
+    with writing(store) as connection:
         for text in texts:
-            warehouse.writing.execute(text)
-
-
-def damaged(store: Path) -> list[tuple[int, str]]:
-    with Warehouse.open(store, read_only=True) as warehouse:
-        found = warehouse.sql("SELECT dump_id, damaged FROM dump_digests WHERE damaged IS NOT NULL")
-        return [(row["dump_id"], row["damaged"]) for row in found.to_pylist()]
+            connection.execute(text)
 
 
 def test_nothing_is_wrong_with_a_store_that_went_through_everything(store: Path) -> None:
     with Warehouse.open(store, read_only=True) as warehouse:
         for table in STORED:
             assert warehouse.sql(f"SELECT 1 AS one FROM {table} LIMIT 1").num_rows  # noqa: S608
-    assert verify(store) == Verification(5, 5, [])
+    for sample in (Sample(1.0), EACH):
+        found = verify(store, sample=sample)
+        assert (len(found.dumps), found.damages) == (5, [])
 
 
 @pytest.mark.parametrize(
@@ -67,102 +87,167 @@ def test_a_wrong_value_in_any_column_is_found(made: Path, tmp_path: Path, number
         assert places.keys() - found == set()
 
 
-def test_rows_that_changed_are_named_with_the_command_that_mends_them(store: Path) -> None:
-    spoil(store, "UPDATE events SET duration_ticks = duration_ticks + 1 WHERE dump_id = 3")
-    found = verify(store)
-    ((damage,), sha256) = (found.damages, found.damages[0].sha256)
-    assert damage[3:] == ("events", "rows were changed since they were written")
-    assert found.remedy == f"tracehouse store rebuild --dumps {str(sha256)[:16]}"
-    assert damaged(store) == [(3, "events")]
-    with Warehouse.open_to_write(store) as warehouse:
-        chosen = choose_dumps(warehouse.writing, prefix=sha256)
-        (mended,) = reload_dumps(warehouse.writing, store, chosen)
-    assert mended.changed_tables == "events"
-    assert damaged(store) == []
-    assert verify(store).damages == []
+@pytest.mark.parametrize(
+    "number", [0, *(pytest.param(number, marks=pytest.mark.slow) for number in range(1, 12))]
+)
+def test_a_sample_finds_a_wrong_value_of_its_dumps(store: Path, number: int) -> None:
+    """Several at once, in different tables: a verification takes a second."""
+    choice = random.Random(number)  # noqa: S311 - for a choice of rows
+    places = dict(choice.sample(PLACES, len(PLACES)))
+    with writing(store) as connection:
+        said = {table: plant(connection, table, column, choice) for table, column in places.items()}
+    damages = verify(store, sample=EACH).damages
+    found = {table for one in damages for table in one.tables.split(", ")}
+    assert {where for table, where in said.items() if table not in found} == set()
 
 
-def test_each_dump_and_table_is_named_with_what_is_wrong(store: Path) -> None:
+@pytest.mark.parametrize("sample", [Sample(1.0), EACH])
+def test_a_dump_with_another_id_is_named(store: Path, sample: Sample) -> None:
+    spoil(store, "UPDATE dumps SET dump_id = 77 WHERE dump_id = 3")
+    damage = verify(store, sample=sample).damages[-1]
+    assert damage.dump_id == 77
+    assert "dumps" in damage.tables
+
+
+def test_each_dump_and_table_with_wrong_rows_is_named_until_the_rebuild(store: Path) -> None:
     spoil(
         store,
         "DELETE FROM runs WHERE dump_id = 1 AND run_index = 0",
         "INSERT INTO run_totals SELECT * FROM run_totals WHERE dump_id = 1 LIMIT 1",
         "UPDATE event_stats SET max_ticks = min_ticks, min_ticks = max_ticks WHERE dump_id = 1",
-        "UPDATE events SET flags = 4 WHERE dump_id = 3",  # as if it had been written so
-        "DELETE FROM dump_digests WHERE dump_id = 3",
-        "UPDATE dump_digests SET events = 1 WHERE dump_id = 4",
+        "UPDATE events SET flags = 4 WHERE dump_id = 3",
         "INSERT INTO run_totals SELECT * REPLACE (99 AS dump_id) FROM run_totals LIMIT 1",
         "UPDATE builds SET ordinal = 77",
         "UPDATE graph_nodes SET op = 'wrong'",
     )
     found = verify(store)
     assert [(damage.dump_id, *damage[3:]) for damage in found.damages] == [
-        (1, "runs, event_stats, run_totals", "rows were changed since they were written"),
-        (3, "events", "rows differ from what the archive decodes to"),
-        (4, "dump_digests", "the digest of events was changed, the rows agree with the archive"),
-        (99, "run_totals", "rows of a dump that is not there"),
-        (None, "builds", "rows do not follow from the rows of the dumps"),
-        (None, "graph_nodes", "rows differ from the archive"),
+        (1, "runs, event_stats, run_totals", DIFFERENT),
+        (3, "events", DIFFERENT),
+        (99, "run_totals", DIFFERENT),
+        (None, "builds", DIFFERENT),
+        (None, "graph_nodes", DIFFERENT),
     ]
-    assert found.damages[3].sha256 is None
-    assert found.remedy == "tracehouse store rebuild"
+    assert found.damages[2].sha256 is None
+    assert found.damages[0].source.endswith("0.etdp")
     rebuild_store(store)
     assert verify(store).damages == []
 
 
-def test_dumps_of_an_earlier_release_get_digests(store: Path) -> None:
-    spoil(store, "DELETE FROM dump_digests")
+def test_a_rebuild_after_wrong_rows_judges_nights_again(store: Path) -> None:
+    rebuild_store(store)
+    with Warehouse.open(store, read_only=True) as warehouse:
+        assert warehouse.sql("SELECT * FROM judged_nights").num_rows == 1
+    record_verification(store, set(), dumps={"a": "events"}, tables=[], is_whole=True)
+    rebuild_store(store)
+    with Warehouse.open(store, read_only=True) as warehouse:
+        assert warehouse.sql("SELECT * FROM judged_nights").num_rows == 0
     assert verify(store).damages == []
-    spoil(store, "DELETE FROM event_stats WHERE dump_id = 3")
-    assert [one.tables for one in verify(store).damages] == ["event_stats"]
+    assert read_record(store).dumps == {}
+
+
+def test_rows_that_were_lost_are_named(store: Path) -> None:
+    spoil(
+        store,
+        "DELETE FROM dumps WHERE dump_id = 4",
+        "DELETE FROM ingest_errors",
+        "DELETE FROM group_decisions",
+        "DELETE FROM judged_nights",
+        "DELETE FROM forgotten_dumps",
+    )
+    found = verify(store).damages
+    assert [(one.dump_id, one.tables) for one in found] == [
+        (4, "dumps"),
+        *((None, name) for name in STORED if name in {one.tables for one in found[1:]}),
+    ]
+    assert {"ingest_errors", "group_decisions", "judged_nights", "forgotten_dumps"} <= {
+        one.tables for one in found
+    }
+
+
+def test_kept_rows_of_views_that_do_not_follow_from_the_dumps_are_named(store: Path) -> None:
+    spoil(store, "UPDATE rows_of_named_event_signatures SET op_type = 'wrong'")
+    (damage,) = verify(store).damages
+    assert damage.tables == "rows_of_named_event_signatures"
 
 
 def test_samples_one_after_the_other_cover_all_dumps(store: Path) -> None:
     spoil(store, "UPDATE runs SET n_events = 77")
     found = [verify(store, sample=Sample(0.2, number / 5)) for number in range(5)]
-    assert [one.n_dumps for one in found] == [1] * 5
+    assert [len(one.dumps) for one in found] == [1] * 5
     assert len({one.damages[0].dump_id for one in found}) == 5
     later = Sample(1.0, since=datetime.now(UTC) + timedelta(days=1))
-    assert verify(store, sample=later) == Verification(0, 0, [])
+    assert verify(store, sample=later) == Verification([], [])
 
 
-def test_dumps_without_archive_are_compared_with_their_digests(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.etdp", read_dump("real/mixed_portable_n20"))
-    ingest(tmp_path / "store", file, archive=False)
-    assert verify(tmp_path / "store") == Verification(1, 0, [])
-    spoil(tmp_path / "store", "UPDATE dumps SET source = 'b'")
-    (damage,) = verify(tmp_path / "store").damages
-    assert (damage.source, damage.tables) == ("b", "dumps")
+@pytest.mark.parametrize("count", [1, 3, 99, 100, 250])
+def test_a_hundred_turns_have_every_dump_and_each_turn_has_one(count: int) -> None:
+    seen = set()
+    with duckdb.connect() as connection:
+        connection.execute(
+            "CREATE TABLE dumps AS SELECT range::INTEGER AS dump_id, 's' AS sha256, 'x' AS source, "
+            "now() AS ingested_at FROM range(?)",
+            [count],
+        )
+        for turn in range(100):
+            sample = Sample(1 / 100, turn / 100)
+            chosen = connection.execute(read_statement("verified_dumps"), sample._asdict())
+            ids = {row[0] for row in chosen.fetchall()}
+            assert 1 <= len(ids) <= -(-count // 100)
+            seen |= ids
+    assert seen == set(range(count))
 
 
-def test_a_store_without_archive_may_forget_its_dumps(tmp_path: Path) -> None:
-    ingest(tmp_path / "s", write(tmp_path / "a.etdp", read_dump("real/load_only")), archive=False)
-    with Warehouse.open_to_write(tmp_path / "s") as warehouse:
-        dumps = choose_dumps(warehouse.writing, where={"model": "mv2"})
-        forget_dumps(warehouse.writing, tmp_path / "s", dumps)
-    assert verify(tmp_path / "s").damages == []
+@pytest.mark.parametrize("sample", [Sample(1.0), EACH])
+def test_what_came_after_a_snapshot_is_no_difference(store: Path, sample: Sample) -> None:
+    with Warehouse.open_to_write(store) as warehouse:
+        snapshot = warehouse.snapshot().path
+        copy = Path(shutil.copy(snapshot, store.with_name("old.duckdb")))
+        writer = warehouse.writing
+        warehouse.ingest([tiny_incoming(1)])
+        planned = plan_amendments(
+            writer, choose_dumps(writer, where={"build": "b1"}), parse_corrections(["build=c1"])
+        )
+        amend_manifests(writer, store, planned)
+    found = verify(store, copy, sample=sample)
+    assert (len(found.dumps), found.damages) == (5, [])
+    with Warehouse.open_to_write(store) as warehouse:
+        chosen = choose_dumps(warehouse.writing, where={"build": "b3"})
+        forget_dumps(warehouse.writing, store, chosen)
+    found = verify(store, copy, sample=sample)
+    assert (len(found.dumps), found.damages) == (4, [])
 
 
-def test_the_remedy_names_a_few_dumps_that_the_archive_has_or_mends_the_whole_store() -> None:
-    damages = [Damage(n, f"{n:016}" * 4, "a.etdp", "events", "changed") for n in range(21)]
-    hashes = [str(one.sha256) for one in damages]
-    assert find_remedy([], hashes) == ""
-    few = f"tracehouse store rebuild --dumps {0:016} --dumps {1:016}"
-    assert find_remedy(damages[:2], hashes) == few
-    assert find_remedy(damages[:2], hashes[:1]) == "tracehouse store rebuild"
-    assert find_remedy(damages, hashes) == "tracehouse store rebuild"
+@pytest.mark.parametrize("sample", [Sample(1.0), EACH])
+def test_a_dump_that_the_archive_lost_is_named(store: Path, sample: Sample) -> None:
+    Archive(store).segments()[1].path.unlink()
+    (damage,) = verify(store, sample=sample).damages
+    assert (damage.tables, damage.problem) == (
+        "archived_files", "the archive does not have the dump",
+    )  # fmt: skip
 
 
-def test_a_file_of_the_archive_that_cannot_be_decoded_is_named(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def read_wrong(dumps: Iterable[ArchivedDump]) -> Iterator[Entry]:
-        for entry in read_archived(dumps):
-            is_wrong = entry.ids is not None and entry.ids.dump == 3
-            yield entry._replace(data=memoryview(b"no dump")) if is_wrong else entry
+class _FailingDecoder:
+    """Decodes all but one dump."""
 
-    monkeypatch.setattr(archive_decoder, "read_archived", read_wrong)
-    found = verify(store)
-    assert [damage[0] for damage in found.damages] == [3]
-    assert found.damages[0].problem == "the file in the archive cannot be decoded"
-    assert (found.n_decoded, found.remedy) == (4, "tracehouse store rebuild")
+    stream, read_program, try_buffers = (
+        OWN_DECODER.stream, OWN_DECODER.read_program, OWN_DECODER.try_buffers,
+    )  # fmt: skip
+
+    def __init__(self, sha256: str) -> None:
+        self._sha256 = sha256
+
+    def decode(self, dumps: Sequence[object]) -> Content:
+        if any(getattr(dump, "sha256", "") == self._sha256 for dump in dumps):
+            raise ChildError("its decoder died")
+        return OWN_DECODER.decode(dumps)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sample", [Sample(1.0), EACH])
+def test_a_dump_that_cannot_be_loaded_any_more_is_named(store: Path, sample: Sample) -> None:
+    with open_reader(store / FILE_NAME) as live:
+        use_database(live)
+        ((sha256,),) = live.execute("SELECT sha256 FROM dumps WHERE dump_id = 2").fetchall()
+    found = verify(store, sample=sample, decoder=_FailingDecoder(sha256))
+    (damage,) = found.damages
+    assert (damage.dump_id, damage.problem) == (2, "the file in the archive cannot be loaded")

@@ -159,7 +159,7 @@ def _view_paths() -> tuple[list[str], list[str]]:
     """Addresses of all views, likewise."""
     plain, guesses = list[str](), list[str]()
     for view in VIEWS:
-        place, events = view.format(**_IN_PATHS), view.startswith("/history")
+        place, events = view.format(**_IN_PATHS), view.startswith("/explore/build_history")
         needed = {"event": "Method::execute"} if events else {}
         needed |= {"base": "b1", "head": "b4"} if "compare" in view or "time" in view else {}
         plain += [_path(place, needed)]

@@ -12,7 +12,13 @@ from tracehouse.cli.serve.access.authorization import ANYONE, Scope, need_all_po
 from tracehouse.cli.serve.access.tokens import create_token
 from tracehouse.cli.serve.http.problems import Problem
 
-PATHS = ["/", "/history", "/explore/operator_hotspots", "/dumps", "/v1/queries/coverage"]
+PATHS = [
+    "/",
+    "/explore/build_history",
+    "/explore/operator_hotspots",
+    "/dumps",
+    "/v1/queries/coverage",
+]
 
 
 def test_whole_answers_are_for_those_without_a_limit() -> None:

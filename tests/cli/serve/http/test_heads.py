@@ -17,9 +17,9 @@ from tracehouse.cli.serve.http.connections import (
     MOST_PARAMETERS,
 )
 from tracehouse.cli.serve.http.endpoints import GRACE_SECONDS, IDLE_SECONDS, LEAST_RATE, SHORT_BYTES
-from tracehouse.cli.serve.page.forms import FORM_BYTES, MOST_FIELDS
+from tracehouse.cli.serve.page.page_request import FORM_BYTES, MOST_FIELDS
 
-_PATHS = ["/v1/queries/coverage", "/history", "/login", "/healthz", "/none"]
+_PATHS = ["/v1/queries/coverage", "/explore/build_history", "/login", "/healthz", "/none"]
 
 
 @pytest.mark.parametrize("path", _PATHS)

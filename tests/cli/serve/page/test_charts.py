@@ -1,5 +1,3 @@
-"""The plots of the site."""
-
 from __future__ import annotations
 
 import re
@@ -10,15 +8,14 @@ import pyarrow as pa
 import pytest
 from starlette.testclient import TestClient
 
+from tests.support.pages import links
 from tests.support.reports import read_xml
-from tracehouse.cli.serve.page.charts import coverage_plot, spark_plot
+from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.page.charts import Chart, answer_chart, coverage_plot, spark_plot
+from tracehouse.cli.serve.page.page_request import Address
 from tracehouse.queries.report.line_chart import Mark
 
-
-def _files(text: str) -> dict[str, str]:
-    """The addresses of a chart's files, by name."""
-    found = re.findall(r'<a href="([^"]+)" download="([^"]+)">', text)
-    return {name: unescape(href) for href, name in found}
+RUNS = "/explore/build_history?device=phone&event=Method%3A%3Aexecute"
 
 
 def _grid(text: str) -> list[str]:
@@ -39,50 +36,40 @@ def test_a_sparkline_tells_its_ends_and_its_alerts() -> None:
 
 
 def test_the_axis_is_in_the_address(site: TestClient) -> None:
-    plain = site.get("/history?device=phone").text
-    zero, log = (site.get(f"/history?device=phone&{one}").text for one in ("zero=1", "scale=log"))
-    assert 'href="/history?device=phone&amp;scale=log">Log axis<' in plain
-    assert 'href="/history?device=phone&amp;zero=1">Axis from zero<' in plain
-    assert 'href="/history?device=phone">Fit the axis<' in zero
-    assert 'href="/history?device=phone">Linear axis<' in log
+    plain, zero, log = (site.get(f"{RUNS}{one}").text for one in ("", "&zero=1", "&scale=log"))
+    assert links(plain)["Log axis"] == f"{RUNS}&scale=log"
+    assert links(plain)["Axis from zero"] == f"{RUNS}&zero=1"
+    assert links(zero)["Fit the axis"] == links(log)["Linear axis"] == RUNS
     assert 'data-scale="log"' in log
     assert [_grid(text)[0].split()[0] == "0" for text in (plain, zero, log)] == [False, True, False]
 
 
 @pytest.mark.parametrize("axis", ["scale=cubic", "zero=2"])
 def test_another_axis_is_refused(site: TestClient, axis: str) -> None:
-    answer = site.get(f"/history?{axis}")
+    answer = site.get(f"/explore/build_history?{axis}")
     assert answer.status_code == 400
     assert f"{axis}, wanted" in answer.text
 
 
-@pytest.mark.parametrize("path", ["/history", "/history?event=native_call_relu.out"])
-def test_a_chart_is_there_as_rows_and_as_a_drawing(site: TestClient, path: str) -> None:
-    text = site.get(path, params={"device": "phone"}).text
-    csv, arrow, drawing = _files(text).values()
+@pytest.mark.parametrize("event", ["Method::execute", "native_call_relu.out"])
+def test_a_chart_is_there_as_rows_and_as_a_drawing(site: TestClient, event: str) -> None:
+    text = site.get("/explore/build_history", params={"device": "phone", "event": event}).text
     values = re.findall(r'data-value="([^"]+)"', text)
-    with pa.ipc.open_stream(site.get(arrow).content) as reader:
+    with pa.ipc.open_stream(site.get(links(text)["Arrow"]).content) as reader:
         rows = reader.read_all()
     assert [repr(value) for value in rows["p50_ns"].to_pylist()] == values
-    assert len(site.get(csv).text.splitlines()) == len(values) + 1
-    answer = site.get(drawing)
+    assert len(site.get(links(text)["CSV"]).text.splitlines()) == len(values) + 1
+    answer = site.get(links(text)["SVG"])
     assert answer.headers["content-type"] == "image/svg+xml"
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     assert ET.fromstring(answer.text).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314 - ours
-    assert "phone · net" in answer.text
-
-
-def test_a_chart_without_values_is_no_file(site: TestClient) -> None:
-    answer = site.get("/history.svg?event=elsewhere")
-    assert answer.status_code == 404
-    assert "no value to draw" in answer.text
 
 
 def test_points_lead_to_the_operators_of_their_builds(site: TestClient) -> None:
-    text = site.get("/history?device=phone").text
-    links = re.findall(r'<a href="([^"]+)" class="c0"', text)
-    assert len(links) == 12
-    assert "b3" in site.get(unescape(links[3])).text
+    text = site.get("/explore/build_history?device=phone").text
+    found = re.findall(r'<a href="([^"]+)" class="c0"', text)
+    assert len(found) == 12
+    assert "b3" in site.get(unescape(found[3])).text
 
 
 def test_squares_are_full_where_all_was_recorded() -> None:
@@ -97,3 +84,58 @@ def test_names_are_text_in_every_plot() -> None:
         coverage_plot([evil], {}, 1),
     ]
     assert not any("<script" in text for text in texts)
+
+
+def _drawn(y: str = "", **columns: list[object]) -> Chart:
+    fields = {"sql": "SELECT 1", **({"y": y} if y else {})}
+    (chart,) = answer_chart(Address(path="/sql", fields=fields), pa.table(columns))
+    return chart
+
+
+def test_the_last_names_are_the_axis_and_others_are_lines() -> None:
+    chart = _drawn(
+        model=["a", "a", "b"], build=["b1", "b2", "b2"], dumps=[3, 4, 5], p50_us=[1.0, 2.0, None]
+    )
+    assert chart.lines
+    assert chart.lines.places == ["b1", "b2"]
+    assert [(line.name, line.values) for line in chart.lines.lines] == [
+        ("a", [1000.0, 2000.0]),
+        ("b", [None, None]),
+    ]
+    assert chart.lines.axis.unit == "ns"
+    assert list(chart.scales) == [("/sql?sql=SELECT+1&y=dumps", "Plot dumps")]
+
+
+def test_another_column_is_chosen_in_the_address() -> None:
+    chart = _drawn("n", build=["b1", "b2"], n=[3, 4], m=[float("inf"), 2.0])
+    assert chart.lines
+    assert [(line.name, line.values) for line in chart.lines.lines] == [("n", [3.0, 4.0])]
+    assert chart.lines.axis.unit == "count"
+
+
+def test_numbers_alone_stand_over_the_first() -> None:
+    chart = _drawn(x=[1, 2, 3], z=[4.0, float("nan"), 6.0])
+    assert chart.lines
+    assert chart.lines.places == ["1", "2", "3"]
+    assert chart.lines.lines[0].values == [4.0, None, 6.0]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [{"a": ["x"], "n": [1]}, {"a": ["x", "y"]}, {"a": ["x", "x"], "n": [1, 2]}, {"n": [1, 2]},
+     {"a": [*map(str, range(300))], "n": [*range(300)]},
+     {"b": [*map(str, range(18))], "a": ["x", "y"] * 9, "n": [*range(18)]}],
+    ids=["one row", "no number", "one place", "one column", "many places", "many lines"],
+)  # fmt: skip
+def test_nothing_is_drawn_where_no_line_helps(columns: dict[str, list[object]]) -> None:
+    assert answer_chart(Address(), pa.table(columns)) == []
+
+
+def test_columns_of_one_name_are_not_drawn() -> None:
+    table = pa.table([pa.array(["x", "y"]), pa.array([1, 2]), pa.array([3, 4])], ["a", "n", "n"])
+    assert answer_chart(Address(), table) == []
+
+
+def test_a_column_that_has_no_numbers_is_refused() -> None:
+    with pytest.raises(Problem, match="y=build, wanted a column of numbers: n"):
+        _drawn("build", build=["b1", "b2"], n=[1, 2])

@@ -1,5 +1,3 @@
-"""The view of any canned query."""
-
 from __future__ import annotations
 
 import re
@@ -10,7 +8,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.support.pages import links, table_rows
-from tracehouse.cli.serve.page.questions import GROUPS
+from tracehouse.cli.serve.page.explore import SHORT, rail
+from tracehouse.queries.questions import QUESTIONS
 from tracehouse.warehouse.catalogue.queries import find_query, list_queries
 
 HOTSPOTS = "/explore/operator_hotspots"
@@ -23,7 +22,7 @@ def _chips(text: str) -> dict[str, tuple[str, str]]:
 
 
 def test_every_canned_query_is_a_question() -> None:
-    assert sorted(name for group in GROUPS.values() for name in group) == sorted(list_queries())
+    assert sorted(name for group in QUESTIONS.values() for name in group) == sorted(list_queries())
 
 
 @pytest.mark.parametrize(
@@ -40,7 +39,7 @@ def test_every_question_is_answered_or_asks_for_what_it_needs(site: TestClient, 
 def test_all_questions_stand_in_groups(site: TestClient) -> None:
     text = site.get("/explore").text
     assert links(text)["Slowest operators"] == HOTSPOTS
-    assert all(f"<h2>{group}</h2>" in text for group in GROUPS)
+    assert all(f"<h2>{group}</h2>" in text for group in QUESTIONS)
 
 
 def test_only_filters_that_are_set_are_chips(site: TestClient) -> None:
@@ -68,7 +67,7 @@ def test_rows_have_units_short_names_and_lead_to_their_histories(site: TestClien
     assert any(re.fullmatch(r"\d+\.\d %", cell) for cell in row)
     href = next(href for name, href in links(text).items() if name == "convolution <b>#1</b>"
                 or name.startswith("convolution #1"))  # fmt: skip
-    assert href.startswith("/history?event=native_call_convolution.out&ordinal=1")
+    assert href.startswith("/explore/build_history?event=native_call_convolution.out&ordinal=1")
     assert site.get(href).status_code == 200
     assert 'title="native_call_convolution.out #1"' in text
 
@@ -136,8 +135,10 @@ def test_what_is_wrong_is_said_beside_the_filters(site: TestClient) -> None:
     assert site.get("/explore/no_such_query").status_code == 404
 
 
-def test_a_dump_is_found_by_its_number(site: TestClient) -> None:
-    answer = site.get("/explore/dump/1", follow_redirects=False)
-    assert answer.headers["location"].startswith("/dumps/")
-    assert site.get("/explore/dump/999999").status_code == 404
-    assert site.get("/explore/dump/x").status_code == 404
+def test_the_group_of_an_answer_is_shown_whole_and_others_in_part() -> None:
+    found = dict(rail("layer_hotspots"))
+    assert len(found["Where time goes"]) == len(QUESTIONS["Where time goes"])
+    assert len(found["What got slower"]) == SHORT
+    assert [title for title, _, is_current in found["Where time goes"] if is_current] == [
+        "Time by source line"
+    ]

@@ -20,7 +20,7 @@ def _facets(text: str) -> dict[str, str]:
 
 
 def test_names_are_suggested_and_counted(site: TestClient) -> None:
-    text = site.get("/history").text
+    text = site.get("/explore/build_history").text
     (builds,) = re.findall(r'<datalist id="known-build">(.*?)</datalist>', text)
     assert re.findall(r'value="(.*?)"', builds)[:3] == ["b0", "b1", "b2"]
     assert '<input name="build" type="text" value="" placeholder="all" list="known-build"' in text
@@ -29,20 +29,20 @@ def test_names_are_suggested_and_counted(site: TestClient) -> None:
 
 
 def test_a_count_is_of_what_another_name_would_select(site: TestClient) -> None:
-    counts = _facets(site.get("/history?device=tablet&build=b11&build=b10").text)
+    counts = _facets(site.get("/explore/build_history?device=tablet&build=b11&build=b10").text)
     assert counts["phone"] == "16"
     assert counts["b10"] == counts["b9"] == "8"
     assert "b11" not in counts
 
 
 def test_a_name_is_chosen_and_given_up_with_a_link(site: TestClient) -> None:
-    free = site.get("/history?model=net&page=2").text
-    assert links(free)["tablet"] == "/history?model=net&device=tablet"
-    chosen = site.get("/history?device=tablet").text
-    assert '<a href="/history" aria-current="true">tablet</a>' in chosen
+    free = site.get("/dumps?model=net&page=2").text
+    assert links(free)["tablet"] == "/dumps?model=net&device=tablet"
+    chosen = site.get("/dumps?device=tablet").text
+    assert '<a href="/dumps" aria-current="true">tablet</a>' in chosen
 
 
-@pytest.mark.parametrize("path", ["/", "/history", "/compare", "/dumps"])
+@pytest.mark.parametrize("path", ["/", "/explore/build_history", "/compare", "/dumps"])
 def test_a_typo_keeps_the_form_and_links_what_is_meant(site: TestClient, path: str) -> None:
     answer = site.get(path, params={"device": "tablett", "build": ["b10", "b111"]})
     assert answer.status_code == 400
@@ -65,15 +65,12 @@ def test_a_typo_in_a_build_of_the_view_is_linked_too(site: TestClient, path: str
 
 
 def test_parameters_of_the_view_stay_in_the_form(site: TestClient) -> None:
-    event = "native_call_relu.out"
-    hidden = f'<input type="hidden" name="event" value="{event}">'
     for device in ("phone", "phon"):
-        address = {"event": event, "device": device, "sort": "change", "page": "1"}
-        text = site.get("/history", params=address).text
-        assert hidden in text
-        assert '<input type="hidden" name="sort" value="change">' in text
+        address = {"device": device, "sort": "dump_count", "page": "1"}
+        text = site.get("/", params=address).text
+        assert '<input type="hidden" name="sort" value="dump_count">' in text
         assert 'name="page"' not in text
-    assert links(text)["Clear"] == f"/history?event={event}&sort=change"
+    assert links(text)["Clear"] == "/?sort=dump_count"
 
 
 def test_dates_choose_dumps(site: TestClient) -> None:
@@ -91,10 +88,10 @@ def test_a_malformed_date_is_told_under_the_form(site: TestClient) -> None:
 
 
 def test_filters_that_are_set_are_chips_and_can_be_taken_away(site: TestClient) -> None:
-    text = site.get("/history?device=tablet&device=phone&model=net").text
+    text = site.get("/dumps?device=tablet&device=phone&model=net").text
     chips = re.findall(r"<b>(.*?)</b></span><a href=\"(.*?)\" aria-label=\"Remove (.*?)\"", text)
     assert [(value, unescape(href), label) for value, href, label in chips] == [
-        ("tablet", "/history?device=phone&model=net", "device tablet"),
-        ("phone", "/history?device=tablet&model=net", "device phone"),
-        ("net", "/history?device=tablet&device=phone", "model net"),
+        ("tablet", "/dumps?device=phone&model=net", "device tablet"),
+        ("phone", "/dumps?device=tablet&model=net", "device phone"),
+        ("net", "/dumps?device=tablet&device=phone", "model net"),
     ]

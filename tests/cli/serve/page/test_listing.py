@@ -60,14 +60,14 @@ def test_headings_sort_again_the_other_way_and_keep_the_filters() -> None:
 
 
 def test_a_pager_names_the_part_and_leads_to_the_pages_around_it() -> None:
-    address = Address(path="/x", fields={"sort": "name", "low_page": "2"})
-    start, pager = turn_pages(address, 2345, part="low_", size=1000)
+    address = Address(path="/x", fields={"sort": "name", "page": "2"})
+    start, pager = turn_pages(address, 2345, size=1000)
     assert start == 1000
     assert pager.text == "1,001 to 2,000 of 2,345"
     assert dict(pager.links) == {
         "First": "/x?sort=name",
         "Previous": "/x?sort=name",
-        "Next": "/x?sort=name&low_page=3",
-        "Last": "/x?sort=name&low_page=3",
+        "Next": "/x?sort=name&page=3",
+        "Last": "/x?sort=name&page=3",
     }
-    assert turn_pages(address, 3, part="low_")[1].text == ""
+    assert turn_pages(address, 3)[1].text == ""

@@ -125,8 +125,7 @@ def test_an_ambiguous_or_long_body_is_refused_before_a_task_is_made(client: Test
         ("accept", {"groups": ["g"], "reason": " "}, "wanted a reason"),
         ("accept", {"reason": "r"}, "wanted groups, or the model"),
         ("accept", {"groups": ["g"], "reason": "r", "state": "s"}, "state: found 's', wanted one"),
-        ("rebuild", {"dumps": []}, "dumps: found none"),
-        ("rebuild", {"dumps": ["xyz"]}, "hex digits of a SHA-256"),
+        ("verify", {"share": 0}, "share: found 0"),
         ("compact", [], "wanted"),
     ],
 )
@@ -211,18 +210,10 @@ def test_a_forgotten_dump_is_in_no_file_of_a_running_service(client: TestClient,
 
 
 @pytest.mark.slow
-def test_rows_of_a_dump_are_mended_and_answers_are_new(client: TestClient) -> None:
-    sha256 = sha256_of(tiny_dump(0))
+def test_wrong_rows_are_told(client: TestClient) -> None:
     writing = service_of(client).warehouse.writing
     spoil = "UPDATE dumps SET n_events = 7 WHERE dump_id = 1"
-    before = client.get("/v1/queries/dumps").json()
     service_of(client).consumer.perform(lambda: writing.execute(spoil)).result(30)
-    spoilt = client.get("/v1/queries/dumps")
-    assert spoilt.json() != before
-    answer = do(
-        client, "rebuild", {"dumps": [sha256]}, Accept="application/vnd.apache.arrow.stream"
-    )
+    answer = do(client, "verify", {"share": 1}, Accept="application/vnd.apache.arrow.stream")
     (row,) = pa.ipc.open_stream(answer.content).read_all().to_pylist()
-    assert (row["sha256"], row["changed_tables"]) == (sha256, "dumps")
-    again = client.get("/v1/queries/dumps", headers={"If-None-Match": spoilt.headers["etag"]})
-    assert (again.status_code, again.json()) == (200, before)
+    assert (row["sha256"], row["tables"]) == (sha256_of(tiny_dump(0)), "dumps")

@@ -1,11 +1,18 @@
-"""The last night on the first view: verdict, alerts by cost, coverage and blind spots."""
+"""The first view: the last night with its alerts, then the fleet: devices, health and builds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from tracehouse.cli.serve.page.cells import age_text, link, pick
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tracehouse.cli.serve.page.answer_table import answer_table
+from tracehouse.cli.serve.page.cells import Cell, age_text, history_link, link, pick
+from tracehouse.cli.serve.page.charts import coverage_plot
+from tracehouse.cli.serve.page.listing import Column, Table
 from tracehouse.cli.serve.page.page_request import PageRequest
 from tracehouse.queries.report.change import Change, ChangeTable, change_of_group
 from tracehouse.queries.report.content import Group, Member, Report
@@ -16,13 +23,90 @@ from tracehouse.queries.report.sentences import lead_text, split_summary
 from tracehouse.queries.report.settings import Settings, SettingsError
 from tracehouse.queries.report.stored_nights import LastNight, NightKey, last_night
 from tracehouse.queries.report.tally import Tally
+from tracehouse.warehouse.catalogue.queries import find_query
 from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.queryable import Queryable
 
-_SINCE = "SELECT count(*) AS n FROM dumps WHERE ingested_at > $judged_at"
-_REFUSED = "/explore/ingest_errors"
+NEWEST = 20  # builds in a coverage
+_RELOAD_SECONDS = 10  # until an empty store is looked at again
+FEW = 20  # devices, of which all are shown
+FIELDS = ("sort", "page")
+_SHOWN = {  # columns of device_health, with their names here
+    "device": "device", "problems": "problems", "last_build": "last_build",
+    "builds_behind": "builds_behind", "last_ingested_at": "last_upload", "pool": "pool",
+    "dump_count": "dump_count", "refused_count": "refused",
+}  # fmt: skip
 MOST, CARDS = 12, 3  # alerts of a list, and cards
+_SINCE = "SELECT count(*) AS n FROM dumps WHERE ingested_at > $judged_at"
 _KNOWN = "Also known"
+
+
+def fleet(request: PageRequest) -> dict[str, Any]:
+    """The last night, unless the fleet is filtered; then its devices."""
+    builds = request.rows("page_builds")
+    if not builds:
+        return _nothing(request)
+    whole, *builds = builds
+    devices = request.table("device_health")
+    if "device" in request.filters:  # which must not change what they are compared with
+        others = request.table("device_health", device=None)
+        devices = others.filter(pc.is_in(others["device"], value_set=devices["device"]))
+    late = pc.sum(pc.greater(devices["builds_behind"], 0)).as_py() or 0
+    counts = [
+        (whole["device_count"], "device", ""),
+        (len(builds), "build", ""),
+        (whole["model_count"], "model", ""),
+        (whole["dump_count"], "dump", ""),
+        (pc.sum(devices["event_count"]).as_py(), "event", ""),
+        (late, "device", " without the newest build"),
+    ]
+    is_whole = not request.filters and request.bearer.pools is None
+    return {
+        **(night_parts(request) if is_whole else {}),
+        "template": "tonight",
+        "title": "Fleet",
+        "tiles": [
+            ("warn" if rest else "", f"{count:,}", f"{noun}{'' if count == 1 else 's'}{rest}")
+            for count, noun, rest in counts
+            if count
+        ],
+        "tables": _devices(request, devices, [row["build"] for row in builds]),
+    }
+
+
+def _nothing(request: PageRequest) -> dict[str, Any]:
+    """The first steps; with filters, the way back."""
+    if request.filters:
+        return {"title": "Fleet", "empty": "No dumps pass these filters: widen them."}
+    return {"template": "empty", "title": "No dumps yet", "reload_seconds": _RELOAD_SECONDS}
+
+
+def _devices(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> list[Table]:
+    """The devices, those with problems first; of a large fleet, only those with problems."""
+    newest, count = builds[-NEWEST:], devices.num_rows
+    if is_large := count > FEW:
+        devices = devices.filter(pc.greater(devices["problem_count"], 0))
+    models = dict(
+        zip(devices["device"].to_pylist(), devices["model_count"].to_pylist(), strict=True)
+    )
+    counts: dict[str, dict[str, int]] = {device: {} for device in models}
+    for row in request.rows("page_coverage", build=newest, shown=list(models) or [""]):
+        counts[row["device"]][row["build"]] = row["model_count"]
+    squares = Column(
+        "Newest builds",
+        lambda row: Cell(
+            "", picture=coverage_plot(newest, counts[row["device"]], models[row["device"]])
+        ),
+        doc="A square for each build, the newest on the right: full if all models were recorded",
+    )
+    header = find_query("device_health").header
+    shown = answer_table(
+        request, header, devices.select(list(_SHOWN)).rename_columns(_SHOWN), [squares]
+    )
+    title = "Devices with problems" if is_large else "Devices"
+    said = f"All {count_text(count, 'device')}" if is_large else "All that is known of them"
+    more = Cell(said, link("/explore/device_health", **request.filters))
+    return [replace(shown.table, title=title, more=more)]
 
 
 class Alert(NamedTuple):
@@ -30,7 +114,6 @@ class Alert(NamedTuple):
 
     group: Group
     change: Change
-    href: str
     links: list[tuple[str, str]]
 
 
@@ -103,8 +186,8 @@ def describe_since(store: Queryable, key: NightKey, night: LastNight) -> str:
     return "Dumps, decisions or refusals have changed since and are not judged yet."
 
 
-def _limits(report: Report) -> list[tuple[str, str, str]]:
-    """What the night could not see: kind, text and address of each; what is zero is left out."""
+def _limits(report: Report) -> list[tuple[str, str]]:
+    """What the night could not see: text and address of each; what is zero is left out."""
     coverage, whole = report.coverage, link("/regressions", head=report.head)
     seen = SensitivitySummary.of(report.sensitivity)
     missing, refused = len(coverage.missing), len(report.refused)
@@ -112,9 +195,9 @@ def _limits(report: Report) -> list[tuple[str, str, str]]:
     found = [
         (seen.blind, f"Changes could hide on {seen.share(seen.blind)}", evidence),
         (missing, f"{count_text(missing, 'recording')} missing", evidence),
-        (refused, f"{count_text(refused, 'file')} refused", _REFUSED),
+        (refused, f"{count_text(refused, 'file')} refused", "/explore/ingest_errors"),
     ]
-    return [("warn", text, href) for count, text, href in found if count]
+    return [(text, href) for count, text, href in found if count]
 
 
 def _alert(report: Report, group: Group) -> Alert:
@@ -123,14 +206,14 @@ def _alert(report: Report, group: Group) -> Alert:
     builds = {"base": group.last_good, "head": group.first_bad} if group.last_good else {}
     links = [
         (link("/explain", group=group.id, head=report.head), "Why"),
-        (_history(report, group), "History"),
+        (_history(first), "History"),
         (link("/compare", **builds, **_place(first)) if builds else "", "Compare"),
         (_timelines(group, first), "Timelines"),
         (commits_url(group, report), "Commits"),
         (href, "Details"),
     ]
     change = change_of_group(group)._replace(href=href)
-    return Alert(group, change, href, [pair for pair in links if pair[0]])
+    return Alert(group, change, [pair for pair in links if pair[0]])
 
 
 def _place(member: Member) -> dict[str, str | None]:
@@ -139,13 +222,12 @@ def _place(member: Member) -> dict[str, str | None]:
     return row | {"pool": None} if member.device else row
 
 
-def _history(report: Report, group: Group) -> str:
-    """The address of the operator over the builds; that of the alert for a measure."""
-    member = group.members[0]
+def _history(member: Member) -> str:
+    """The address of the operator over the builds; empty for a measure, which is under Why."""
     if is_measure(member):
-        return link("/history", group=group.id, head=report.head)
-    operator = pick(vars(member), "delegate_id", "ordinal")
-    return link("/history", event=member.event_name, **operator, **_place(member))
+        return ""
+    operator = pick(vars(member), "event_name", "delegate_id", "ordinal")
+    return history_link(**operator, **_place(member))
 
 
 def _timelines(group: Group, member: Member) -> str:
@@ -153,5 +235,5 @@ def _timelines(group: Group, member: Member) -> str:
     if group.last_good is None:
         return ""
     builds = {"base": group.last_good, "head": group.first_bad}
-    event = member.delegate_id or member.event_name
-    return link("/timelines", **builds, run=member.run, event=event, **_place(member))
+    event = {"event": member.delegate_id or member.event_name, "ordinal": member.ordinal}
+    return link("/timelines", **builds, run=member.run, **event, **_place(member))

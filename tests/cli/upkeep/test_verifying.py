@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import socket
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +8,12 @@ import pytest
 
 from tests.support.stores import ingest, write, writing
 from tests.support.tiny_dumps import tiny_dump
-from tracehouse.cli.upkeep import drilling
+from tracehouse.cli.upkeep import verifying
 from tracehouse.warehouse.children.messages import receive
 from tracehouse.warehouse.children.process import ChildProcess
 from tracehouse.warehouse.errors import ArchiveError
-from tracehouse.warehouse.upkeep.drill_record import read_record
-
-NIGHT = date(2026, 11, 29)
+from tracehouse.warehouse.upkeep.verification import ALL
+from tracehouse.warehouse.upkeep.verification_record import read_record
 
 
 @pytest.fixture
@@ -25,56 +23,57 @@ def store(tmp_path: Path) -> Path:
 
 
 def answer(store: Path) -> dict[str, Any]:
-    """What a process that drills says."""
+    """What a process that verifies says."""
     scratch = store.with_name("scratch")
-    scratch.mkdir()
-    given = str(store), "2026-11-29", str(scratch)
-    child = ChildProcess("tracehouse.cli.upkeep.drilling", *given, environment={}, stderr=None)
+    scratch.mkdir(exist_ok=True)
+    given = str(store), str(scratch)
+    child = ChildProcess("tracehouse.cli.upkeep.verifying", *given, environment={}, stderr=None)
     try:
         child.channel.settimeout(120)
-        return dict(receive(child.channel).message)
+        message = dict(receive(child.channel).message)
+        return {name: value for name, value in message.items() if name != "tables"}
     finally:
         child.end()
 
 
-def test_a_process_says_how_many_dumps_agree(store: Path) -> None:
-    assert answer(store) == {"dumps": 1, "damages": [], "remedy": "", "tables": []}
+def test_a_process_says_how_many_dumps_agree_and_counts_its_turns(store: Path) -> None:
+    assert answer(store) == {"dumps": 1, "damages": []}
+    assert answer(store) == {"dumps": 1, "damages": []}  # of one dump, every turn has it
     record = read_record(store)
-    assert record
-    assert (record.night, record.dump_count, record.difference_count) == ("2026-11-29", 1, 0)
+    assert (record.turn, record.dumps) == (2, {})
+    assert record.succeeded_at
 
 
 def test_a_process_says_which_rows_differ(store: Path) -> None:
     with writing(store) as connection:
         connection.execute("UPDATE runs SET run_index = run_index + 1")
-    said = answer(store)
-    (damage,) = said["damages"]
+    (damage,) = answer(store)["damages"]
     assert damage.endswith("a.etdp: runs: rows differ from those that a rebuild gives")
-    assert said["remedy"].startswith("tracehouse store rebuild --dumps ")
+    assert [*read_record(store).dumps.values()] == ["runs"]
 
 
-def test_a_process_says_why_it_cannot_drill(tmp_path: Path) -> None:
+def test_a_process_says_why_it_cannot_verify(tmp_path: Path) -> None:
     assert "no store here" in answer(tmp_path / "none")["problem"]
 
 
 def test_an_archive_that_changes_meanwhile_is_read_again(
-    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drill, tries = drilling.drill, []
+    verify, tries = verifying.verify_and_record, []
 
     def fail_at_first(*args: Any, **options: Any) -> Any:
         tries.append(1)
         if len(tries) < 3:
             raise ArchiveError(str(store), "a segment is gone")
-        return drill(*args, **options)
+        return verify(*args, **options)
 
-    monkeypatch.setattr(drilling, "drill", fail_at_first)
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-    assert drilling.run_drill(store, NIGHT, tmp_path / "one").n_decoded == 1
-    monkeypatch.setattr(drilling, "drill", lambda *_, **__: fail_at_first(tries.clear()))
+    monkeypatch.setattr(verifying, "verify_and_record", fail_at_first)
+    assert len(verifying.read_and_verify(store, ALL).dumps) == 1
+    monkeypatch.setattr(
+        verifying, "verify_and_record", lambda *_, **__: fail_at_first(tries.clear())
+    )
     with pytest.raises(ArchiveError, match="a segment is gone"):
-        drilling.run_drill(store, NIGHT, tmp_path / "two")
+        verifying.read_and_verify(store, ALL)
 
 
 def test_an_owner_that_is_gone_costs_nothing_but_the_answer(store: Path, tmp_path: Path) -> None:
@@ -82,6 +81,6 @@ def test_an_owner_that_is_gone_costs_nothing_but_the_answer(store: Path, tmp_pat
     ours.close()
     with pytest.MonkeyPatch.context() as patched:
         for name in ("tie_to_owner", "disable_core_dumps", "lower_priority"):
-            patched.setattr(drilling, name, lambda: None)
-        drilling.serve(theirs.detach(), str(store), "2026-11-29", str(tmp_path))
-    assert read_record(store)
+            patched.setattr(verifying, name, lambda: None)
+        verifying.serve(theirs.detach(), str(store), str(tmp_path))
+    assert read_record(store).succeeded_at

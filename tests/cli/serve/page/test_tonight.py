@@ -1,5 +1,3 @@
-"""The last night on the first view."""
-
 from __future__ import annotations
 
 import re
@@ -12,14 +10,103 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.support.nightly_farm import ingest_all, nightly_store, record_build
-from tests.support.pages import links
-from tests.support.service import serving
+from tests.support.pages import links, table_rows
+from tests.support.service import service_of, serving
 from tracehouse import Warehouse
-from tracehouse.cli.serve.page.last_night import describe_since, night_parts
+from tracehouse.cli.serve.access.authorization import Scope
+from tracehouse.cli.serve.access.tokens import create_token
 from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.cli.serve.page.tonight import describe_since, night_parts
 from tracehouse.queries.report import stored_nights
 from tracehouse.queries.report.settings import Settings, SettingsError
 from tracehouse.queries.report.stored_nights import last_night, read_night
+
+
+def test_each_device_says_how_far_behind_it_is(site: TestClient) -> None:
+    text = site.get("/").text
+    rows = {row[0]: row for row in table_rows(text)}
+    assert rows["tablet"][1:4] == ["silent", "b10", "1"]
+    assert rows["phone"][1:4] == ["–", "b11", "0"]
+    assert "<b>1</b> <span>device without the newest build</span>" in text
+
+
+def test_squares_tell_which_builds_a_device_has_seen(site: TestClient) -> None:
+    text = site.get("/", params={"device": "tablet"}).text
+    assert "recorded in 11 of 11 builds" in text
+    both = site.get("/").text
+    assert "recorded in 11 of 12 builds" in both
+    assert "b11: 0 of 1 model" in both
+
+
+def test_an_empty_store_says_what_to_do(tmp_path: Path) -> None:
+    with serving(tmp_path / "s") as client:
+        for path in ("/explore/build_history", "/explore/operator_hotspots", "/compare",
+                     "/regressions", "/dumps", "/timelines", "/explore/ingest_errors"):  # fmt: skip
+            answer = client.get(path)
+            assert answer.status_code == 200, path
+            assert 'class="empty"' in answer.text, path
+
+
+def test_the_first_view_of_an_empty_store_has_commands_for_its_address(tmp_path: Path) -> None:
+    with serving(tmp_path / "s") as client:
+        text = unescape(client.get("/").text)
+        commands = re.findall(r'<code tabindex="0">(.*?)</code>', text, re.DOTALL)
+    address = str(client.base_url)
+    upload = f"tracehouse upload run.etdp --url {address} \\\n"
+    assert any(one.startswith(upload) for one in commands)
+    assert any(one.endswith(f"{address}/v1/dumps") for one in commands)
+    assert "tracehouse demo" in commands
+
+
+@pytest.fixture
+def large_site(wide_site: TestClient, monkeypatch: pytest.MonkeyPatch) -> TestClient:
+    """A service whose twelve devices count as many."""
+    monkeypatch.setattr("tracehouse.cli.serve.page.tonight.FEW", 5)
+    return wide_site
+
+
+def test_few_devices_all_stand_in_a_table(wide_site: TestClient) -> None:
+    rows = table_rows(wide_site.get("/").text)
+    assert len(rows) == 12
+    assert rows[0][:4] == ["device-12", "silent", "b2", "1"]
+
+
+def test_of_a_large_fleet_those_with_problems_are_shown(large_site: TestClient) -> None:
+    text = large_site.get("/?pool=pool-*").text
+    assert [row[0] for row in table_rows(text)] == ["device-12"]
+    assert links(text)["All 12 devices"] == "/explore/device_health?pool=pool-%2A"
+    assert "b3: 0 of 2 models" in text
+
+
+def test_a_fleet_of_many_devices_has_pages(
+    wide_site: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracehouse.cli.serve.page.answer_table.ROWS", 5)
+    text = wide_site.get("/?pool=pool-0&sort=device&page=2").text
+    assert "6 to 6 of 6" in text
+    assert [row[0] for row in table_rows(text)] == ["device-12"]
+    assert "b3: 0 of 2 models" in text
+
+
+def test_a_device_says_what_is_wrong_with_it(sick_site: TestClient) -> None:
+    text = sick_site.get("/").text
+    rows = table_rows(text)
+    assert rows[0][:2] == ["device-1", "refused, hot"]
+    assert rows[1][:2] == ["never", "refused"]
+    assert {row[1] for row in rows[2:]} == {"–"}
+    assert links(text)["refused, hot"] == "/explore/device_days?device=device-1"
+    assert table_rows(sick_site.get(links(text)["refused, hot"]).text)
+
+
+def test_a_token_sees_the_health_of_its_pool_alone(sick_site: TestClient) -> None:
+    secret = create_token(service_of(sick_site).store, "t", scopes=[Scope.READ], pools=["pool-0"])
+    sick_site.headers["Authorization"] = f"Bearer {secret}"
+    text = sick_site.get("/").text
+    assert [row[0] for row in table_rows(text)] == ["device-2", "device-4", "device-6"]
+    assert "device-1" not in text
+    for query in ("device_health", "device_days"):
+        rows = sick_site.get(f"/v1/queries/{query}").json()
+        assert {row["pool"] for row in rows} == {"pool-0"}
 
 
 @pytest.fixture(scope="module")
