@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.nightly_farm import ingest_nights
+from tests.support.nightly_farm import nightly_store
 from tracehouse import Warehouse
 from tracehouse.warehouse.catalogue.queries import find_query
 
@@ -16,10 +16,9 @@ SERIES = (*PLACE, "run", "event_name", "delegate_id", "ordinal")
 
 
 @pytest.fixture(scope="module")
-def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
+def farm() -> Iterator[Warehouse]:
     """Two devices without a pool, and the twelve builds of the nightly farm."""
-    store = ingest_nights(tmp_path_factory.mktemp("page") / "s")
-    with Warehouse.open(store, read_only=True) as warehouse:
+    with Warehouse.open(nightly_store(), read_only=True) as warehouse:
         yield warehouse
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import random
 import shutil
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 import duckdb
@@ -69,6 +71,14 @@ def make_full_store(folder: Path) -> Path:
         warehouse.keep_night(JudgedNight("b1", "settings", "inputs", "clear", "clear", b"report"))
         warehouse.decide("group", state="accepted", reason="meant")
     return store
+
+
+@cache
+def full_store() -> Path:
+    """That store, made once per process; only for reading."""
+    folder = Path(mkdtemp(prefix="tracehouse-tests-"))
+    atexit.register(shutil.rmtree, folder)
+    return make_full_store(folder)
 
 
 def verified(live: duckdb.DuckDBPyConnection, store: Path, **options: Any) -> Verification:

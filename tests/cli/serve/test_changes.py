@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import threading
 from collections.abc import AsyncIterator, Collection, Iterator
@@ -14,7 +15,7 @@ from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from tests.support.command import ENVIRONMENT
-from tests.support.nightly_farm import ingest_nights
+from tests.support.nightly_farm import nightly_store
 from tests.support.service import service_of, serving
 from tests.support.service_process import ServiceProcess
 from tests.support.tiny_dumps import tiny_dump
@@ -99,7 +100,7 @@ def test_an_id_that_no_event_has_is_of_another_start(client: TestClient, name: s
 
 
 def test_nights_upkeep_and_decisions_are_counted_once_they_are_done(tmp_path: Path) -> None:
-    with serving(ingest_nights(tmp_path / "s")) as client:
+    with serving(Path(shutil.copytree(nightly_store(), tmp_path / "s"))) as client:
         found = _changes_of(client)
         client.get("/regressions")  # a small store's night is judged at once
         until(lambda: found.count(None).nights == 1)

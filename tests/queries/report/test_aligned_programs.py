@@ -142,8 +142,7 @@ def test_a_decision_survives_a_later_rename_and_an_insertion(tmp_path: Path) -> 
     steps = [[Step("", parts=parts)] for parts in nights]
     write_nights(tmp_path / "in", steps, name="m", backend="b")
     with Warehouse.open(tmp_path / "store", create=True) as store:
-        for night in range(1, 9):
-            store.ingest([tmp_path / "in" / f"b{night}"])
+        store.ingest([tmp_path / "in" / f"b{night}" for night in range(1, 9)])
         (group,) = of_times(nightly_report(store, Settings(), head="b8"))
         store.decide(group.id, state="accepted", reason="wider")
         for night in (9, 10):

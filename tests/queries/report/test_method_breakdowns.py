@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.queries.report.test_night_breakdowns import FARMS, INSIDE, farm
+from tests.support.cross_section import cross_section
 from tests.support.traced_farm import Step, report_on, store_nights
 from tracehouse import Warehouse
 from tracehouse.queries.explain import forms as explanations
@@ -22,7 +23,7 @@ MM = "native_call_mm.out"
 EQUALS = [Step(MM, 200_000), Step(MM, 205_000), Step(MM, 195_000), Step(MM, 200_000)]
 
 
-@pytest.fixture(name="store", params=FARMS)
+@pytest.fixture(name="store", params=cross_section(FARMS, 3))
 def _store(request: pytest.FixtureRequest) -> Path:
     return farm(request.param)
 

@@ -107,7 +107,7 @@ def test_operators_keep_their_names_when_the_program_changes(name: str) -> None:
     } == {(key[0], key[2]) for build in ("b2", "b3") for key in found[build]}
 
 
-@pytest.mark.parametrize("name", cross_section(FARMS, 2))
+@pytest.mark.parametrize("name", cross_section(FARMS, len(FARMS)))
 def test_a_lake_names_them_as_the_store_does(tmp_path: Path, name: str) -> None:
     with Warehouse.open(farm(name), read_only=True) as store:
         expected = values(store)

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.support.planted import make_full_store
+from tests.support.planted import full_store
 from tracehouse import Warehouse
 from tracehouse.ingest.schemas.dumps import STORED
 from tracehouse.warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
@@ -19,7 +20,7 @@ _SHARED = ("run_signatures", "event_signatures", "tensors")
 @pytest.fixture(scope="module")
 def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with rows in every table, whose devices are in two pools but for one."""
-    store = make_full_store(tmp_path_factory.mktemp("full"))
+    store = Path(shutil.copytree(full_store(), tmp_path_factory.mktemp("full") / "s"))
     with Warehouse.open_to_write(store) as warehouse:
         for device, pool in _POOLS.items():
             chosen = choose_dumps(warehouse.writing, where={"device": device})
@@ -35,7 +36,12 @@ def counts(store: Path, *pools: str) -> Mapping[str, int]:
     with Warehouse.open(store, read_only=True) as reader:
         if pools:
             reader.limit_to(pools)
-        return {table: reader.sql(f"FROM {table}").num_rows for table in STORED}
+        columns = ", ".join(
+            f"(SELECT count(*) FROM {table}) AS {table}"  # noqa: S608
+            for table in STORED
+        )
+        (found,) = reader.sql(f"SELECT {columns}").to_pylist()
+        return dict(found)
 
 
 def count_joined(store: Path, table: str, pool: str) -> int:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -7,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.lakes import files_of
-from tests.support.planted import make_full_store
+from tests.support.planted import full_store
 from tracehouse import Warehouse
 from tracehouse.warehouse.lake.place import Lake
 from tracehouse.warehouse.lake.verification import find_wrong_dumps
@@ -18,7 +19,7 @@ from tracehouse.warehouse.upkeep.choice import choose_dumps
 @pytest.fixture
 def exported(tmp_path: Path) -> tuple[Path, Path]:
     """A store with everything, and its lake."""
-    store, lake = make_full_store(tmp_path), tmp_path / "lake"
+    store, lake = Path(shutil.copytree(full_store(), tmp_path / "store")), tmp_path / "lake"
     with Warehouse.open(store, read_only=True) as warehouse:
         warehouse.export_lake(lake)
     return store, lake

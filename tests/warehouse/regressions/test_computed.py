@@ -5,6 +5,7 @@ from functools import cache
 
 import pytest
 
+from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.store_template import copy_new_store
 from tracehouse import Warehouse
@@ -153,7 +154,7 @@ def test_counters_have_their_units_and_rates_are_inverted(tmp_path):
     assert {row["verdict"] for row in rows} == {"regression"}
 
 
-@pytest.mark.parametrize(("farm", "first"), [("nightly", 7), ("pool_store", 6), *_ALL_NIGHTS])
+@pytest.mark.parametrize(("farm", "first"), [("nightly", 9), ("pool_store", 8), *_ALL_NIGHTS])
 def test_each_night_tells_the_changes_up_to_it_and_those_that_later_nights_know_of(
     farm, first, request
 ):
@@ -187,14 +188,17 @@ def test_each_night_tells_the_changes_up_to_it_and_those_that_later_nights_know_
 @pytest.mark.parametrize("query", ["change_points", "nightly_verdicts"])
 @pytest.mark.parametrize(
     ("farm", "filters"),
-    [
-        ("nightly", {"device": "phone*"}),
-        ("nightly", {"device": ["phone", "[t-z]*"], "event": "Method::execute"}),
-        ("nightly", {"model": "net", "run": "forw*", "event": ["*relu*", "*conv*"]}),
-        ("nightly", {"ordinal": 1}),
-        ("pool_store", {"pool": "phones", "event": "*relu*"}),
-        ("pool_store", {"device": "phone-[24]"}),
-    ],
+    cross_section(
+        [
+            ("nightly", {"device": "phone*"}),
+            ("nightly", {"device": ["phone", "[t-z]*"], "event": "Method::execute"}),
+            ("nightly", {"model": "net", "run": "forw*", "event": ["*relu*", "*conv*"]}),
+            ("nightly", {"ordinal": 1}),
+            ("pool_store", {"pool": "phones", "event": "*relu*"}),
+            ("pool_store", {"device": "phone-[24]"}),
+        ],
+        2,
+    ),
 )
 def test_a_filtered_answer_has_the_rows_of_the_whole_that_pass(farm, filters, query, request):
     store = request.getfixturevalue(farm)

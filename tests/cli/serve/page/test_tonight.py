@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from tests.support.nightly_farm import ingest_all, ingest_nights, record_build
+from tests.support.nightly_farm import ingest_all, nightly_store, record_build
 from tests.support.pages import links, table_rows
 from tests.support.service import service_of, serving
 from tracehouse import Warehouse
@@ -112,7 +112,7 @@ def test_a_token_sees_the_health_of_its_pool_alone(sick_site: TestClient) -> Non
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of the nightly farm whose last night is stored."""
-    store = ingest_nights(tmp_path_factory.mktemp("judged") / "s")
+    store = Path(shutil.copytree(nightly_store(), tmp_path_factory.mktemp("judged") / "s"))
     with Warehouse.open(store) as warehouse:
         warehouse.keep_night(read_night(warehouse, Settings(), None).packed())
     return store
