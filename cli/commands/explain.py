@@ -9,9 +9,9 @@ import typer
 
 from tracehouse.cli.files import file_source
 from tracehouse.cli.options import DEFAULT_STORE, Config, Head, LakeUri, StorePath, Wait
+from tracehouse.cli.output.elapsed import elapsed_line
 from tracehouse.cli.output.options import OutputFile
 from tracehouse.cli.output.output_file import form_of_file, standard_output_to
-from tracehouse.cli.output.progress import elapsed_line
 from tracehouse.cli.output.streams import write_note, write_text
 from tracehouse.cli.stores import open_with_night, service_instead_of_store
 from tracehouse.queries.explain.forms import SUFFIXES, Form, render

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tracehouse.cli.errors import as_usage_errors
 from tracehouse.cli.files import dump_source, find_companions, read_etrecord_of
 from tracehouse.cli.options import TextOption, add_options
+from tracehouse.cli.output.event_report import arrange_events, write_block_notes
 from tracehouse.cli.output.options import OutputOptions
 from tracehouse.cli.output.render import Format, write_document
 from tracehouse.cli.output.streams import write_lines, write_note
@@ -18,59 +18,8 @@ from tracehouse.queries.event_blocks.time_scales import TimeScale
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import pyarrow as pa
-
     from tracehouse.ingest.sources.places import Source
-    from tracehouse.queries.event_blocks.blocks import BlockData
     from tracehouse.warehouse.programs.correlation import Correlation
-
-
-def arrange_events(table: pa.Table, output: Format) -> pa.Table:
-    """The table as pandas would write it for TSV, and with shortened lists for people."""
-    if output is Format.TSV:
-        from tracehouse.queries.event_blocks.table import pandas_cells
-
-        return pandas_cells(table)
-    if output.is_for_people:
-        for name, shown in (("op_types", _shown_op_types), ("start_time", _first_and_last)):
-            table = _replace_column(table, name, shown)
-    return table
-
-
-def write_block_notes(blocks: Sequence[BlockData]) -> None:
-    """Print the notes of the blocks, and the number of samples left out, on standard error."""
-    for block in blocks:
-        for note in block.notes:
-            write_note(f"note: block {block.name}: {note}")
-    count = sum(
-        len(event.samples.flagged) for block in blocks for event in block.events if event.samples
-    )
-    if count:
-        write_note(
-            f"note: impossible durations, left out of these numbers: {count:,}; "
-            "--format json lists them under flagged"
-        )
-
-
-def _replace_column(table: pa.Table, name: str, shown: Callable[[Any], str | None]) -> pa.Table:
-    """The table with a column's values replaced by the texts that `shown` returns."""
-    import pyarrow as pa
-
-    texts = [shown(value) for value in table[name].to_pylist()]
-    return table.set_column(table.column_names.index(name), name, pa.array(texts, pa.string()))
-
-
-def _shown_op_types(op_types: list[str]) -> str:
-    from tracehouse.queries.event_blocks.table import shorten_op_types
-
-    return str(shorten_op_types(op_types))
-
-
-def _first_and_last(times: list[object] | None) -> str | None:
-    if not times:
-        return None
-    return str(times[0]) if len(times) == 1 else f"{times[0]} ... {times[-1]} ({len(times):,})"
-
 
 _MORE = (
     TextOption(
@@ -146,12 +95,9 @@ def inspect(
     from tracehouse.ingest.profiler_blob.blocks import is_profiler_blob
     from tracehouse.ingest.sources.reading import read_dump_bytes, read_source
     from tracehouse.queries.event_blocks.build import build_event_blocks, decode_tables
+    from tracehouse.queries.event_blocks.coarse_clock import coarse_clock_note
     from tracehouse.queries.event_blocks.reference_outputs import with_reference_outputs
-    from tracehouse.queries.event_blocks.time_scales import (
-        coarse_clock_note,
-        parse_delegate_clocks,
-        target_per_source,
-    )
+    from tracehouse.queries.event_blocks.time_scales import parse_delegate_clocks, target_per_source
 
     with as_usage_errors():
         target_per_source(source_time_scale, target_time_scale)

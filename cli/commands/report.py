@@ -14,9 +14,9 @@ import typer
 
 from tracehouse.cli.errors import STATUS_OF_VERDICT, FailOnRegression, as_usage_errors
 from tracehouse.cli.options import DEFAULT_STORE, Branch, Config, Head, LakeUri, StorePath, Wait
+from tracehouse.cli.output.elapsed import elapsed_line
 from tracehouse.cli.output.options import OutputFile
 from tracehouse.cli.output.output_file import form_of_file, standard_output_to
-from tracehouse.cli.output.progress import elapsed_line
 from tracehouse.cli.output.streams import write_note, write_text
 from tracehouse.cli.stores import open_to_read, open_with_night, service_instead_of_store
 from tracehouse.queries.report.forms import SUFFIXES, Form, render

@@ -71,7 +71,7 @@ def write_document(document: object) -> None:
 
 
 def _write_text(table: pa.Table, format_: Format, query: str, *, has_all: bool) -> None:
-    from tracehouse.cli.output.terminal import text_lines
+    from tracehouse.cli.output.text import text_lines
     from tracehouse.queries.cell_tables import markdown_lines, page_lines
     from tracehouse.queries.cells import arrange_columns
 

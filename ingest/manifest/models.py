@@ -20,7 +20,8 @@ from pydantic import (
 )
 from pydantic_core import from_json
 
-from tracehouse.ingest.manifest.fields import FullShape, flatten, nest, parse_time, write_time
+from tracehouse.ingest.manifest.fields import FullShape, flatten, nest
+from tracehouse.ingest.manifest.times import parse_time, write_time
 from tracehouse.ingest.schemas.attributes import compose
 
 MAX_NAME_LENGTH = 1_000

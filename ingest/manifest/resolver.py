@@ -21,7 +21,6 @@ from tracehouse.ingest.manifest.fields import (
     REQUIRED,
     Fields,
     FullShape,
-    describe_doubts,
     flatten,
     near_misses,
     nest,
@@ -35,6 +34,7 @@ from tracehouse.ingest.manifest.runner_output import (
     read_printed,
 )
 from tracehouse.ingest.manifest.sidecars import Sidecar, SidecarParser, parse_sidecar, read_sidecar
+from tracehouse.ingest.manifest.times import describe_doubts
 from tracehouse.ingest.schemas.attributes import compose
 from tracehouse.ingest.sources.file_names import (
     BENCHMARK_RESULTS,

@@ -13,19 +13,18 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from tracehouse.ingest.schemas.attributes import (
+from tracehouse.ingest.schemas.attributes import SECTIONS, dimension_columns
+from tracehouse.ingest.schemas.fields import (
     DUMP_ID,
     DUMP_INDEX,
     RUN_INDEX,
-    SECTIONS,
     UTC_US,
     decoded_fields,
-    dimension_columns,
     field,
     table,
 )
-from tracehouse.ingest.schemas.attributes import field as _field
-from tracehouse.ingest.schemas.attributes import table as _table
+from tracehouse.ingest.schemas.fields import field as _field
+from tracehouse.ingest.schemas.fields import table as _table
 from tracehouse.ingest.schemas.programs import EVENT_MODULES, EVENT_ORIGINS, PROGRAM_TABLES
 from tracehouse.ingest.schemas.rollups import ROLLUPS
 from tracehouse.ingest.schemas.upkeep import (

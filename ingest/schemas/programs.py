@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tracehouse.ingest.schemas.attributes import field as _field
-from tracehouse.ingest.schemas.attributes import table as _table
+from tracehouse.ingest.schemas.fields import field as _field
+from tracehouse.ingest.schemas.fields import table as _table
 
 _ETRECORD = _field("etrecord_id", pa.int64(), "ETRecord the row belongs to.")
 _METHOD = _field("method", pa.string(), "Method of the program.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tracehouse.ingest.schemas.attributes import DUMP_ID, RUN_INDEX, field, table
+from tracehouse.ingest.schemas.fields import DUMP_ID, RUN_INDEX, field, table
 
 _SIGNATURE = field("event_signature_id", pa.int64(), "Signature of the events.")
 _RUN_SIGNATURE = field("run_signature_id", pa.int64(), "Signature of the runs.")

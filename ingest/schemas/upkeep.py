@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tracehouse.ingest.schemas.attributes import UTC_US, field, table
+from tracehouse.ingest.schemas.fields import UTC_US, field, table
 
 _SEGMENT = field("segment", pa.int64(), "Number of the archive's segment, from 1.")
 

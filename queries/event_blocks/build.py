@@ -27,13 +27,8 @@ from tracehouse.queries.event_blocks.profile_samples import (
     delegate_id,
 )
 from tracehouse.queries.event_blocks.samples import BlockValues, Samples, ValuesByRun
-from tracehouse.queries.event_blocks.time_scales import (
-    DelegateTimes,
-    Scale,
-    Scales,
-    TimeScale,
-    check_backends,
-)
+from tracehouse.queries.event_blocks.scales import DelegateTimes, Scale, Scales
+from tracehouse.queries.event_blocks.time_scales import TimeScale, check_backends
 from tracehouse.warehouse.programs.correlation import BlockOrigin, Correlation, Origin
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tracehouse.ingest.tables.clocks import END_BEFORE_START, restore_starts
 from tracehouse.queries.event_blocks.logged_values import Instruction, LoggedValues
 from tracehouse.queries.event_blocks.samples import FlaggedSample, Samples, summarise_groups
-from tracehouse.queries.event_blocks.time_scales import Scale
+from tracehouse.queries.event_blocks.scales import Scale
 from tracehouse.warehouse.programs.correlation import Place
 from tracehouse.warehouse.programs.method_origins import is_in_program
 from tracehouse.warehouse.statistics.arrays import Floats

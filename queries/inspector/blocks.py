@@ -14,8 +14,9 @@ from tracehouse.ingest.etrecord.maps import RecordedValue
 from tracehouse.queries.event_blocks.build import BlockData, EventData
 from tracehouse.queries.event_blocks.logged_values import logged_value
 from tracehouse.queries.event_blocks.samples import Samples, ValuesByRun, summarise
+from tracehouse.queries.event_blocks.scales import Converter
 from tracehouse.queries.event_blocks.table import FRAMEWORK_EVENT
-from tracehouse.queries.event_blocks.time_scales import Converter, TimeScale
+from tracehouse.queries.event_blocks.time_scales import TimeScale
 from tracehouse.queries.inspector.events import Event, MetadataParser, PerfData
 from tracehouse.queries.inspector.frames import Columns, as_one_type, html_table, new_frame
 from tracehouse.queries.inspector.tensors import TensorForm, numpy_array

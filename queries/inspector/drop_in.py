@@ -27,7 +27,8 @@ from tracehouse.queries.event_blocks.build import (
 )
 from tracehouse.queries.event_blocks.module_totals import module_totals
 from tracehouse.queries.event_blocks.reference_outputs import with_reference_outputs
-from tracehouse.queries.event_blocks.time_scales import Converter, TimeScale
+from tracehouse.queries.event_blocks.scales import Converter
+from tracehouse.queries.event_blocks.time_scales import TimeScale
 from tracehouse.queries.inspector.blocks import (
     EventBlock,
     block_data,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from tracehouse.ingest.signatures import event_kind
+from tracehouse.queries.event_blocks.scales import Converter
 from tracehouse.queries.event_blocks.table import STATISTICS, shorten_op_types
-from tracehouse.queries.event_blocks.time_scales import Converter
 from tracehouse.queries.inspector.frames import new_frame
 from tracehouse.warehouse.statistics.percentiles import interpolate_sorted
 

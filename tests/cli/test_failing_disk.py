@@ -214,7 +214,6 @@ TASKS: dict[str, Any] = {
     "compact": {},
     "amend": {"where": {"build": "b1"}, "set": ["build=b2"], "yes": True},
     "snapshot": {},
-    "rebuild": {"dumps": [sha256_of(tiny_dump(1))]},
     "verify": {"share": 1.0},
     "forget": {"dump": sha256_of(tiny_dump(0)), "yes": True},
 }
@@ -246,14 +245,13 @@ def test_every_task_on_a_full_disk_says_so_and_is_done_when_there_is_room(
     with serving_with_faults(store, library) as (service, client, control):
         until(lambda: client.get("/readyz").status_code == 200)
         control.begin(FULL)
-        for task in [task for task in TASKS if task != "verify"]:
+        for task in TASKS:
             answer = do(client, task)
             assert (task, answer.status_code) == (task, 507)
             assert (answer.json()["reason"], answer.headers["Retry-After"]) == ("disk_full", "30")
             assert "the disk is full" in answer.json()["detail"]
             assert "free some space" in answer.json()["detail"]
             assert client.get("/v1/queries/dumps").status_code == 200
-        assert do(client, "verify").status_code == 200
         control.end()
         until(lambda: client.get("/readyz").status_code == 200)
         assert [do(client, task).status_code for task in TASKS] == [200] * len(TASKS)

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from tracehouse.ingest.schemas.attributes import UTC_US, field, table
+from tracehouse.ingest.schemas.fields import UTC_US, field, table
 
 DUMP: Final = "dump"  # a dump was ingested
 ETRECORD: Final = "etrecord"  # the file of a companion of dumps

@@ -35,7 +35,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tracehouse.ingest.manifest.fields import EARLIEST, SLACK
+from tracehouse.ingest.manifest.times import EARLIEST, SLACK
 
 _STRING_OR_COMMENT = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _STRING_OR_PARENTHESIS = re.compile(r"'(?:[^']|'')*'|[()]")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from tracehouse.ingest.manifest.fields import EARLIEST
+from tracehouse.ingest.manifest.times import EARLIEST
 from tracehouse.ingest.schemas.upkeep import BUILD_ORDER
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.connection import registered

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 import duckdb
 import pyarrow as pa
 
-from tracehouse.ingest.schemas.attributes import UTC_US, field, table
 from tracehouse.ingest.schemas.dumps import STORED
+from tracehouse.ingest.schemas.fields import UTC_US, field, table
 
 BOOKKEEPING: dict[str, pa.Schema] = {
     "schema_migrations": table(

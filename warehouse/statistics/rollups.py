@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tracehouse.ingest.decode import DecodedBatch
-from tracehouse.ingest.schemas.attributes import decoded_fields
+from tracehouse.ingest.schemas.fields import decoded_fields
 from tracehouse.ingest.schemas.rollups import EVENT_HISTOGRAMS, EVENT_STATS
 from tracehouse.ingest.tables.clocks import is_wrong
 from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from tracehouse.ingest.decode import DecodedBatch
-from tracehouse.ingest.schemas.attributes import decoded_fields
+from tracehouse.ingest.schemas.fields import decoded_fields
 from tracehouse.ingest.schemas.rollups import EVENT_TOTALS, RUN_TOTALS
 from tracehouse.ingest.tables.clocks import is_wrong
 from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask

@@ -13,8 +13,9 @@ import duckdb
 import pyarrow as pa
 
 from tracehouse.ingest.batching import batches
-from tracehouse.ingest.schemas.attributes import UTC_US, compose
+from tracehouse.ingest.schemas.attributes import compose
 from tracehouse.ingest.schemas.dumps import DUMPS
+from tracehouse.ingest.schemas.fields import UTC_US
 from tracehouse.warehouse.archive.entries import DROPPED, Entry
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.connection import registered

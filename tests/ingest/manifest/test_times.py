@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tracehouse.ingest.manifest.fields import (
+from tracehouse.ingest.manifest.models import Manifest
+from tracehouse.ingest.manifest.times import (
     SLACK,
     describe_doubts,
     has_no_zone,
     parse_time,
     write_time,
 )
-from tracehouse.ingest.manifest.models import Manifest
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
 STATED = {"device": "pixel8", "build": "b1", "model": "mv2"}

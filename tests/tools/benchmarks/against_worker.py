@@ -23,7 +23,8 @@ from tests.tools.benchmarks.cost import measure
 
 # The folders of earlier revisions are packages themselves.
 _PREFIX = "tracehouse." if Path("tracehouse/ingest").exists() else ""
-Warehouse = import_module(f"{_PREFIX}warehouse.store").Warehouse
+_store = import_module(f"{_PREFIX}warehouse.store")
+Warehouse = _store.Store if hasattr(_store, "Store") else _store.Warehouse  # by its older name
 decode_dumps = import_module(f"{_PREFIX}ingest.decode").decode_dumps
 _MAIN = f"import sys; from {_PREFIX}cli.main import main; sys.exit(main())"
 _opened: dict[str, Any] = {}

@@ -16,11 +16,11 @@ def test_every_query_is_measured():
 
 
 def test_every_page_of_a_whole_store_is_measured():
-    """But those of one dump, and the charts of a page as files; explain is a step of a store."""
+    """But those of one dump, and the charts of a page as files."""
     steps = [step.name.partition("?")[0] for step in list_steps() if step.kind == "page"]
     paths = {"/explore" if path.startswith("/explore/") else path for path in steps}
     views = {path for path in VIEWS if not path.endswith(".svg") and "{" not in path}
-    assert views - {"/explain"} == paths
+    assert views == paths
 
 
 def test_twice_the_cost_of_twice_the_fleet_has_the_exponent_one():

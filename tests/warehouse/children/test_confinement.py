@@ -180,7 +180,7 @@ def test_a_filter_that_kills_what_asks_for_a_layer_is_survived(
 ) -> None:
     """As systemd's SystemCallFilter=@system-service before it knew these calls."""
     code = f"""
-from tracehouse.warehouse.children import system_calls as calls
+from tracehouse.warehouse.children import confinement as calls
 machine = calls.find_machine()
 steps = [(0x20, 0, 0, 0)]
 for number in {calls}:

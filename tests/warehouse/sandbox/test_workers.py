@@ -90,6 +90,8 @@ def test_every_statistic_answers_as_in_the_store_itself(store: Path, sandbox: Sa
             width = widths.get(function.name, 2)
             arguments = {
                 "DOUBLE[]": str(values),
+                "BIGINT[]": str([*range(len(values))]),
+                "INTEGER": "2",
                 "DOUBLE[][]": str([[n, *[n % 2] * (width - 1)] for n in range(20)]),
             }
             call = f"{function.name}({', '.join(arguments[one] for one in function.takes)})"

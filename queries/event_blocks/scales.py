@@ -1,0 +1,65 @@
+"""Ticks of a dump's clocks -> durations in the target time scale. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from fractions import Fraction
+
+import numpy as np
+
+from tracehouse.queries.event_blocks.time_scales import Clock, TimeScale, target_per_source
+from tracehouse.warehouse.statistics.arrays import Floats
+
+Scale = Callable[[Floats], Floats]  # durations in ticks -> durations in the target time scale
+Converter = Callable[[str, int], float]  # event name, clock reading -> reading in the target
+DelegateTimes = Mapping[str, Clock] | Converter  # clocks by backend, "" for all others
+
+
+def constant_scale(target_per_tick: Fraction) -> Scale:
+    """The scale of a clock with ticks of constant length."""
+    return lambda ticks: ticks * target_per_tick.numerator / target_per_tick.denominator
+
+
+def converter_scale(converter: Converter, event: str) -> Scale:
+    """The scale of an event's durations by a converter of clock readings.
+
+    The converter is called for the duration and for 0 instead of both readings, as the difference
+    of large readings would lose digits.
+    """
+
+    def scale(ticks: Floats) -> Floats:
+        origin = converter(event, 0)
+        times = [converter(event, int(tick)) - origin for tick in ticks.tolist()]
+        return np.array(times, np.float64)
+
+    return scale
+
+
+class Scales:
+    """The scale of each event, as delegates may have their own clocks."""
+
+    def __init__(self, source: TimeScale, target: TimeScale, delegates: DelegateTimes) -> None:
+        """Compute the scales; converting between cycles and a unit of time raises QueryError."""
+        self.time_scales = source, target
+        self._scale = constant_scale(target_per_source(source, target))
+        self._converter = delegates if callable(delegates) else None
+        self._by_backend = {
+            backend: constant_scale(target_per_source(clock, target))
+            for backend, clock in ({} if callable(delegates) else delegates).items()
+        }
+
+    @property
+    def backends(self) -> Collection[str]:
+        """Backends with their own clocks, and "" if all others have one."""
+        return self._by_backend.keys()
+
+    def of_event(self) -> Scale:
+        """The scale of an event outside delegates."""
+        return self._scale
+
+    def of_delegated(self, event: str, backend: str | None) -> Scale:
+        """The scale of a delegated event, by its name and backend."""
+        if self._converter:
+            return converter_scale(self._converter, event)
+        others = self._by_backend.get("", self._scale)
+        return self._by_backend.get(backend or "", others)
