@@ -67,11 +67,12 @@ def _title(
     edits: Sequence[OperatorChange],
 ) -> str:
     first = members[0]
-    models = {(member.model, member.backend) for member in members}
+    programs = {(member.model, member.backend) for member in members}
     devices = {member.device for member in members}
-    model = " · ".join(name_text(part) for part in (first.model, first.backend) if part)
+    program = " · ".join(name_text(part) for part in (first.model, first.backend) if part)
     device = place_text(first.device, "", None, first.pool)
-    where = f"{and_more(model, len(models), 'model')} on {and_more(device, len(devices), 'device')}"
+    ran = and_more(program, len(programs), "program")
+    where = f"{ran} on {and_more(device, len(devices), 'device')}"
     operators = len({(m.run, m.event_name, m.delegate_id, m.ordinal, m.model) for m in members})
     methods = [each for each in explains if each.kind == "method"]
     method = next((each for each in methods if _place(each) == _place(first)), None)

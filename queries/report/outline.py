@@ -149,7 +149,7 @@ def standing_text(group: Group) -> str:
 def place_title(group: Group) -> str:
     """Where an alert is: 'conv on pixel8 and 2 more devices'."""
     first, line = group.members[0], group.headline
-    model = and_more(name_text(first.model), line.model_count, "model")
+    model = and_more(name_text(first.model), line.model_count, "program")
     device = place_text(first.device, "", None, first.pool)
     return f"{model} on {and_more(device, line.device_count, 'device')}"
 
@@ -269,5 +269,5 @@ def _commits_text(group: Group, report: Report) -> str | None:
 
 def _breadth(group: Group) -> str:
     line = group.headline
-    counts = ((line.device_count, "device"), (line.model_count, "model"))
+    counts = ((line.device_count, "device"), (line.model_count, "program"))
     return ", ".join([*(count_text(*pair) for pair in counts), _members(group.members)])

@@ -287,7 +287,7 @@ class SensitivitySummary(NamedTuple):
 
     def share(self, models: int) -> str:
         """A number of the models, in words."""
-        return f"{models:,} of {count_text(self.models, 'model')}"
+        return f"{models:,} of {count_text(self.models, 'program')}"
 
     @property
     def reach(self) -> str:

@@ -144,7 +144,7 @@ def lead_text(report: Report) -> str:
         count_text(count, noun)
         for count, noun in (
             (coverage.device_count, "device"),
-            (coverage.model_count, "model"),
+            (coverage.model_count, "program"),
             (coverage.dump_count, "dump"),
         )
     )

@@ -117,7 +117,7 @@ def _counts(report: Report) -> str:
     if report.refused:
         texts.append(figures.count_text(len(report.refused), "refused file"))
     if report.coverage.missing:
-        texts.append(f"{len(report.coverage.missing):,} models without data")
+        texts.append(f"{len(report.coverage.missing):,} programs without data")
     return " · ".join(texts)
 
 

@@ -121,7 +121,7 @@ def coverage_plot(builds: Sequence[str], counts: Mapping[str, int], most: int) -
         count = counts.get(build, 0)
         kind = "none" if not count else "all" if count >= most else "some"
         square = svg.Rect(x=1 + 14 * i, y=2, width=11, height=11, rx=2, class_=[f"cover-{kind}"])
-        square.elements = [title(f"{name_text(build)}: {count} of {count_text(most, 'model')}")]
+        square.elements = [title(f"{name_text(build)}: {count} of {count_text(most, 'program')}")]
         parts.append(square)
     covered = sum(1 for build in builds if counts.get(build))
     text = f"recorded in {covered} of {count_text(len(builds), 'build')}"

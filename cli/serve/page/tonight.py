@@ -55,7 +55,7 @@ def fleet(request: PageRequest) -> dict[str, Any]:
     counts = [
         (whole["device_count"], "device", ""),
         (len(builds), "build", ""),
-        (whole["model_count"], "model", ""),
+        (whole["model_count"], "program", ""),
         (whole["dump_count"], "dump", ""),
         (pc.sum(devices["event_count"]).as_py(), "event", ""),
         (late, "device", " without the newest build"),
@@ -97,7 +97,7 @@ def _devices(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> 
         lambda row: Cell(
             "", picture=coverage_plot(newest, counts[row["device"]], models[row["device"]])
         ),
-        doc="A square for each build, the newest on the right: full if all models were recorded",
+        doc="A square for each build, the newest on the right: full if all programs were recorded",
     )
     header = find_query("device_health").header
     shown = answer_table(

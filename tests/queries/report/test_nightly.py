@@ -59,7 +59,7 @@ def report(store, head=None, settings=Settings()):  # noqa: B008 - it is immutab
                 "regressions",
                 "2 operators are slower (net on 2 devices, +15.2 %). "
                 "1 slowdown is new and not confirmed yet (net on phone, +19.6 %). "
-                "1 small change to look at. Changes of 11.1 % could hide on 1 of 1 model.",
+                "1 small change to look at. Changes of 11.1 % could hide on 1 of 1 program.",
             ),
         ],
         3,

@@ -133,7 +133,7 @@ def test_what_was_too_fast_is_counted_at_the_end() -> None:
 def test_what_could_hide_is_said_without_a_word_of_our_own() -> None:
     told = _said(sensitivity=[sensitivity()])
     assert told == (
-        "Nothing that can be seen got slower. Changes of 38 % could hide on 1 of 1 model."
+        "Nothing that can be seen got slower. Changes of 38 % could hide on 1 of 1 program."
     )
 
 

@@ -35,7 +35,7 @@ def test_squares_tell_which_builds_a_device_has_seen(site: TestClient) -> None:
     assert "recorded in 11 of 11 builds" in text
     both = site.get("/").text
     assert "recorded in 11 of 12 builds" in both
-    assert "b11: 0 of 1 model" in both
+    assert "b11: 0 of 1 program" in both
 
 
 def test_an_empty_store_says_what_to_do(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_of_a_large_fleet_those_with_problems_are_shown(large_site: TestClient) 
     text = large_site.get("/?pool=pool-*").text
     assert [row[0] for row in table_rows(text)] == ["device-12"]
     assert links(text)["All 12 devices"] == "/explore/device_health?pool=pool-%2A"
-    assert "b3: 0 of 2 models" in text
+    assert "b3: 0 of 2 programs" in text
 
 
 def test_a_fleet_of_many_devices_has_pages(
@@ -85,7 +85,7 @@ def test_a_fleet_of_many_devices_has_pages(
     text = wide_site.get("/?pool=pool-0&sort=device&page=2").text
     assert "6 to 6 of 6" in text
     assert [row[0] for row in table_rows(text)] == ["device-12"]
-    assert "b3: 0 of 2 models" in text
+    assert "b3: 0 of 2 programs" in text
 
 
 def test_a_device_says_what_is_wrong_with_it(sick_site: TestClient) -> None:
