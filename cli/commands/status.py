@@ -24,6 +24,7 @@ def status(store: StorePath = DEFAULT_STORE, *, options: OutputOptions) -> None:
     the store cannot be read for another reason, or if its service can store nothing.
     """
     from tracehouse.warehouse.upkeep.forget import UNCOMPACTED
+    from tracehouse.warehouse.upkeep.verification_record import REMEDY
 
     service = service_of(store)
     table = _ask(service) if service else None
@@ -36,7 +37,7 @@ def status(store: StorePath = DEFAULT_STORE, *, options: OutputOptions) -> None:
     if row["is_uncompacted"]:
         write_note(f"note: {UNCOMPACTED}")
     if row["damaged_dumps"] or row["damaged_tables"]:
-        write_note("note: some rows are wrong; to mend the store, run 'tracehouse store rebuild'")
+        write_note(f"note: some rows are wrong; to mend the store, run '{REMEDY}'")
     if row["problem"]:
         place = service.url if service else store
         write_note(f"error: {place}: {row['problem']}")

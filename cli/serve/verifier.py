@@ -23,7 +23,7 @@ from tracehouse.warehouse.consumer import Consumer
 from tracehouse.warehouse.engine.memory_limit import VARIABLE
 from tracehouse.warehouse.errors import StoreError, WarehouseError
 from tracehouse.warehouse.store import Store
-from tracehouse.warehouse.upkeep.verification_record import TURNS, read_record
+from tracehouse.warehouse.upkeep.verification_record import REMEDY, TURNS, read_record
 
 _MODULE = "tracehouse.cli.upkeep.verifying"
 _MEMORY = "512MB"  # of DuckDB while it reads the snapshot
@@ -90,7 +90,7 @@ class Verifier:
         if message["damages"]:
             write_note(
                 f"{self._store}: {len(message['damages']):,} disagree; to mend the store, stop the "
-                "service and run 'tracehouse store rebuild'"
+                f"service and run '{REMEDY}'"
             )
 
     def _verify_apart(self, scratch: str) -> Message | None:

@@ -66,7 +66,7 @@ class Verify:
         """The wrong rows of the store, and of dumps in the lake."""
         import pyarrow as pa
 
-        from tracehouse.warehouse.upkeep.verification import REMEDY
+        from tracehouse.warehouse.upkeep.verification_record import REMEDY
 
         found, notes = done.table(), [f"compared {len(done.dumps):,} dumps with the archive"]
         if done.damages:

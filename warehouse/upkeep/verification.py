@@ -42,7 +42,6 @@ from tracehouse.warehouse.upkeep.archived_batches import Selection
 from tracehouse.warehouse.upkeep.replay import replay
 from tracehouse.warehouse.upkeep.verification_record import record_verification
 
-REMEDY = "tracehouse store rebuild"
 _DUMPS = "SELECT dump_id, sha256, source FROM dumps"
 _DIFFERENT = "rows differ from those that a rebuild gives"
 _ABSENT = "the archive does not have the dump"
@@ -159,9 +158,9 @@ def verify_store(
     archive, lost = Archive(store), list[Refusal]()
     with translated_errors(store):
         chosen = live.execute(read_statement("verified_dumps"), sample._asdict()).fetchall()
-        forgotten = _find_forgotten(live, archive)
-        dumps = [dump for dump in map(VerifiedDump._make, chosen) if dump.sha256 not in forgotten]
         indexed = read_indexed(live)
+        forgotten = _find_forgotten(live, archive, indexed)
+        dumps = [dump for dump in map(VerifiedDump._make, chosen) if dump.sha256 not in forgotten]
         needed = ASKING + stored_long_values(live, store / FILE_NAME).held_bytes
     hashes = None if sample == ALL else {dump.sha256 for dump in dumps}
     with translated_errors(scratch), open_writer(scratch / FILE_NAME) as scratch_store:
@@ -229,14 +228,15 @@ def verify_and_record(
     return found
 
 
-def _find_forgotten(live: duckdb.DuckDBPyConnection, archive: Archive) -> set[str]:
+def _find_forgotten(
+    live: duckdb.DuckDBPyConnection, archive: Archive, indexed: Collection[int]
+) -> set[str]:
     """Dumps that were forgotten since the store was as it is read."""
-    known = read_indexed(live)
     return {
         str(entry.sha256)
         for segment in find_unindexed(live, archive)
         for number, entry in read_entries(segment, with_data=False)
-        if entry.kind == FORGOTTEN and number not in known
+        if entry.kind == FORGOTTEN and number not in indexed
     }
 
 

@@ -12,6 +12,7 @@ from tracehouse.ingest.durable import replacing
 from tracehouse.warehouse.errors import write_errors
 
 FILE_NAME = "verified.json"
+REMEDY = "tracehouse store rebuild"  # of wrong rows
 TURNS = 100  # of a service, which together have all dumps
 
 
