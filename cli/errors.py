@@ -13,6 +13,11 @@ from tracehouse.ingest.errors import ManifestError
 from tracehouse.queries.report.verdicts import Verdict
 from tracehouse.warehouse.errors import QueryError
 
+# Exit status of --fail-on-regression by the report's verdict; OK for all others.
+STATUS_OF_VERDICT: dict[str, int] = {
+    verdict: verdict.exit_status for verdict in Verdict if verdict.exit_status
+}
+
 
 class UsageError(Exception):
     """The command line is wrong, whatever the store contains."""
@@ -52,12 +57,6 @@ class ExitCode(IntEnum):
     UNLOADABLE = 6  # dumps of the archive cannot be loaded into the store
     BISECT_SKIP = 125
     BISECT_STOP = 128
-
-
-# Exit status of --fail-on-regression by the report's verdict; OK for all others.
-STATUS_OF_VERDICT: dict[str, int] = {
-    verdict: verdict.exit_status for verdict in Verdict if verdict.exit_status
-}
 
 
 def _fail_help() -> str:

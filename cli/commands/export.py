@@ -37,6 +37,28 @@ app = command_group(
     "Write traces or a lake for other programs.",
 )
 
+_FORMAT = (
+    "For ui.perfetto.dev and chrome://tracing; flamegraph.pl; speedscope.app; a browser; or node "
+    "data for Model Explorer (of two dumps: the change from the first to the second). By default "
+    "chosen by the suffix of --output: .html, .folded, .speedscope.json, else perfetto."
+)
+_RUN = "Position of a run, or median for a run of median length; repeatable. By default all runs."
+_PARTS_AT_ONCE = 5_000
+_MOST_DIGITS = 100  # of a dump_id; names of files are as long
+_MORE = (
+    TextOption(
+        "etrecord", "FILE", "ETRecord of the files; by default found as by 'tracehouse ingest'."
+    ),
+    TextOption(
+        "clock", "CLOCK", "Clock of the files: a unit (by default ns), or ticks per second."
+    ),
+    TextOption(
+        "delegate_clock",
+        "[BACKEND=]CLOCK,...",
+        "Clock of delegated events in the files, for one backend or all.",
+    ),
+)
+
 
 @app.command()
 @with_options
@@ -67,33 +89,12 @@ class TraceFormat(StrEnum):
     MODEL_EXPLORER = "model-explorer"
 
 
-_FORMAT = (
-    "For ui.perfetto.dev and chrome://tracing; flamegraph.pl; speedscope.app; a browser; or node "
-    "data for Model Explorer (of two dumps: the change from the first to the second). By default "
-    "chosen by the suffix of --output: .html, .folded, .speedscope.json, else perfetto."
-)
 _BY_ENDING = {
     ".html": TraceFormat.HTML,
     ".htm": TraceFormat.HTML,
     ".folded": TraceFormat.FOLDED,
     ".speedscope.json": TraceFormat.SPEEDSCOPE,
 }
-_RUN = "Position of a run, or median for a run of median length; repeatable. By default all runs."
-_PARTS_AT_ONCE = 5_000
-_MOST_DIGITS = 100  # of a dump_id; names of files are as long
-_MORE = (
-    TextOption(
-        "etrecord", "FILE", "ETRecord of the files; by default found as by 'tracehouse ingest'."
-    ),
-    TextOption(
-        "clock", "CLOCK", "Clock of the files: a unit (by default ns), or ticks per second."
-    ),
-    TextOption(
-        "delegate_clock",
-        "[BACKEND=]CLOCK,...",
-        "Clock of delegated events in the files, for one backend or all.",
-    ),
-)
 
 
 def trace(

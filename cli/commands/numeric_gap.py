@@ -24,6 +24,32 @@ if TYPE_CHECKING:
 
 _IDENTIFYING = ("method", "base_run_index", "head_run_index", "occurrence")
 
+Runs = list["LoggedRun"]
+_MORE = (
+    TextOption(
+        "etrecord",
+        "FILE",
+        "ETRecord of the program that BASE ran; by default found as by 'tracehouse ingest'.",
+    ),
+    TextOption("debug_buffer", "FILE", "Debug buffer of BASE; by default found likewise."),
+    TextOption(
+        "head_etrecord",
+        "FILE",
+        "ETRecord of the program that HEAD ran; the default is as for BASE.",
+    ),
+    TextOption("head_debug_buffer", "FILE", "Debug buffer of HEAD; the default is as for BASE."),
+    TextOption("method", "NAME", "Compare only runs of this method."),
+    TextOption(
+        "reference_graph",
+        "NAME",
+        "Graph to run without HEAD: exported_program, edge_dialect_exported_program "
+        "or another one.",
+    ),
+)
+_BASE = "An ETDump with logged intermediate values, or the dump_id of one in the store."
+_HEAD = "The dump to compare with BASE, of another device or build."
+_TOLERANCE = "Lowest signal-to-noise ratio at which two values agree."
+
 
 def arrange_gaps(table: pa.Table) -> pa.Table:
     """The main columns for people, and identifying columns only where they differ."""
@@ -69,9 +95,6 @@ def write_if_incomparable(table: pa.Table) -> bool:
             "wanted two dumps of one program, or the ETRecord of each, and their debug buffers"
         )
     return is_incomparable
-
-
-Runs = list["LoggedRun"]
 
 
 def read_sides(
@@ -160,32 +183,6 @@ def _read_stored(dump_id: int, companion: str | None, store: Path, method: str |
         )
     with open_to_read(store) as warehouse:
         return stored_operators(warehouse, dump_id, method=method)
-
-
-_MORE = (
-    TextOption(
-        "etrecord",
-        "FILE",
-        "ETRecord of the program that BASE ran; by default found as by 'tracehouse ingest'.",
-    ),
-    TextOption("debug_buffer", "FILE", "Debug buffer of BASE; by default found likewise."),
-    TextOption(
-        "head_etrecord",
-        "FILE",
-        "ETRecord of the program that HEAD ran; the default is as for BASE.",
-    ),
-    TextOption("head_debug_buffer", "FILE", "Debug buffer of HEAD; the default is as for BASE."),
-    TextOption("method", "NAME", "Compare only runs of this method."),
-    TextOption(
-        "reference_graph",
-        "NAME",
-        "Graph to run without HEAD: exported_program, edge_dialect_exported_program "
-        "or another one.",
-    ),
-)
-_BASE = "An ETDump with logged intermediate values, or the dump_id of one in the store."
-_HEAD = "The dump to compare with BASE, of another device or build."
-_TOLERANCE = "Lowest signal-to-noise ratio at which two values agree."
 
 
 def numeric_gap(

@@ -40,6 +40,11 @@ _MOST_BYTES = 1 << 30  # waiting in the inbox
 _PAUSE_SECONDS = 0.5
 _LEFT = "dumps are left in its inbox for 'tracehouse store drain'"
 
+_RETRY_SECONDS = 5.0
+_RETRIED = {"manifest", "unreadable", FAILED}  # reasons that a later file or time may remove
+_RECORD_EVERY = 500
+_MOST_REMEMBERED = 10_000  # messages
+
 
 @contextmanager
 def open_inbox(store: Path) -> Iterator[InboxWriter]:
@@ -123,12 +128,6 @@ def _waiting_bytes(folder: Path) -> int:
         with suppress(OSError):
             total += path.stat().st_size
     return total
-
-
-_RETRY_SECONDS = 5.0
-_RETRIED = {"manifest", "unreadable", FAILED}  # reasons that a later file or time may remove
-_RECORD_EVERY = 500
-_MOST_REMEMBERED = 10_000  # messages
 
 
 class WatchCounts(NamedTuple):

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tracehouse.ingest.recording.pairs import DumpPlace, PairsPlace
     from tracehouse.warehouse.store import Store
 
+Progress = Callable[[int], None]
+
 
 def write_newest_dump(warehouse: Store, options: OutputOptions) -> None:
     """Print the event blocks and the dump_id of the newest dump."""
@@ -38,9 +40,6 @@ def keep_on_failure(place: DumpPlace | PairsPlace) -> Iterator[None]:
         if names:
             write_note(f"note: the recording is kept: {names}")
         raise
-
-
-Progress = Callable[[int], None]
 
 
 @contextmanager

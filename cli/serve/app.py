@@ -33,6 +33,10 @@ from tracehouse.warehouse.errors import QueryError, WarehouseError
 
 EARLY: Sequence[BaseRoute] = (put_dump, post_batch, get_dump, post_dumps, healthz, readyz)
 
+_SQL_WAITING = 4  # statements that may wait for each worker
+_QUESTIONS = 4, 64  # queries of the live store at a time, and waiting ones
+_ERRORS = (HTTPException, ClientDisconnect, IngestError, QueryError, WarehouseError, Exception)
+
 
 def list_routes() -> Sequence[BaseRoute]:
     """All routes of the service, the most used ones first."""
@@ -93,11 +97,6 @@ class LateRoutes(BaseRoute):
         """Answer a request by the route that is there then."""
         await run_in_threadpool(self.load)
         await self._router(scope, receive, send)
-
-
-_SQL_WAITING = 4  # statements that may wait for each worker
-_QUESTIONS = 4, 64  # queries of the live store at a time, and waiting ones
-_ERRORS = (HTTPException, ClientDisconnect, IngestError, QueryError, WarehouseError, Exception)
 
 
 def make_app(service: Service, *, when_loaded: Callable[[], object] = lambda: None) -> Starlette:

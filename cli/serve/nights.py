@@ -39,6 +39,14 @@ from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 _SECONDS = 10.0  # to wait for a server, which delays the end of the service
 
+_LOOK_SECONDS = 1.0
+# A night that pages want is not judged again before this, or this multiple of the time it took.
+_PAUSE_SECONDS, _PAUSE_SHARE = 60.0, 20
+_FAILED_SECONDS = 20.0  # to tell those who ask again that a night has failed
+_MEMORY = "512MB"  # for DuckDB in the process that judges, unless the environment says otherwise
+_COUNT = "SELECT count(*) AS n FROM dumps"
+_ENDS = "no night is judged any more: the service ends, or must be restarted"
+
 
 class Pushes:
     """Pushes the report of the last night when it differs from the last one pushed."""
@@ -73,15 +81,6 @@ class Pushes:
 
 def _news(report: Report) -> object:
     return report.head, report.verdict, [(group.id, group.state) for group in report.groups]
-
-
-_LOOK_SECONDS = 1.0
-# A night that pages want is not judged again before this, or this multiple of the time it took.
-_PAUSE_SECONDS, _PAUSE_SHARE = 60.0, 20
-_FAILED_SECONDS = 20.0  # to tell those who ask again that a night has failed
-_MEMORY = "512MB"  # for DuckDB in the process that judges, unless the environment says otherwise
-_COUNT = "SELECT count(*) AS n FROM dumps"
-_ENDS = "no night is judged any more: the service ends, or must be restarted"
 
 
 class Judging(Problem):

@@ -32,6 +32,14 @@ from tracehouse.cli.serve.settings import ServiceSettings
 _FIRST_SOCKET = 3  # its file descriptor; the others follow
 _PASSED = ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")
 
+ENDING_SECONDS = 1.5  # time to end after a signal
+_ENDING = (signal.SIGTERM, signal.SIGINT)
+BACKLOG = 512  # connections that wait to be accepted
+LAST_SECONDS = 1  # time for requests to end after a signal
+# Numbers and values of options of glibc's `mallopt`.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+_MALLOC_OPTIONS = {_ARENA_MAX: 2, _MMAP_THRESHOLD: 1 << 20, _TRIM_THRESHOLD: 8 << 20}
+
 
 def passed_sockets() -> list[socket.socket]:
     """The sockets that the supervisor listens on for this process; empty if there are none.
@@ -73,11 +81,6 @@ def notify(state: str) -> None:
         channel.sendto(state.encode(), f"\0{address[1:]}" if address[0] == "@" else address)
 
 
-ENDING_SECONDS = 1.5  # time to end after a signal
-
-_ENDING = (signal.SIGTERM, signal.SIGINT)
-
-
 class Signals:
     """Handles the signals of a service until its process ends.
 
@@ -114,13 +117,6 @@ class Signals:
         notify(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
         self._log.reopen()
         notify("READY=1")
-
-
-BACKLOG = 512  # connections that wait to be accepted
-LAST_SECONDS = 1  # time for requests to end after a signal
-# Numbers and values of options of glibc's `mallopt`.
-_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
-_MALLOC_OPTIONS = {_ARENA_MAX: 2, _MMAP_THRESHOLD: 1 << 20, _TRIM_THRESHOLD: 8 << 20}
 
 
 class Server(uvicorn.Server):

@@ -35,6 +35,13 @@ from tracehouse.ingest.etdump.scope import Scope
 
 _MOST_VTABLES = 64  # of a template's tables; a runtime writes about ten
 
+_FEWEST = 3  # runs of one length before one of them becomes a template
+_VTABLE_BYTES = 4 + 2 * len(PROFILE_WIDTHS)  # read of a vtable: its sizes and the known slots
+_ROUNDS = 3  # templates tried per length, for programs whose runs happen to be of one length
+_LONGEST = 1 << 18  # words; longer runs are read in full
+_SLAB = 1 << 16  # units compared at a time, to stay in the cache
+_EQUAL, _DISTANCE, _TIME, _OUTSIDE = range(4)  # kinds of words; only the first must be equal
+
 
 def can_be_templates(scope: Scope, runs: Runs) -> Mask:
     """Whether each run can be a template: plain events, no overlaps, few vtables."""
@@ -97,14 +104,6 @@ def find_times(tables: TableColumn) -> tuple[Ints, Ints]:
         np.where(tables.has(slot), tables.word + (tables.offset(slot) >> 2), -1) for slot in (6, 7)
     )
     return start, end
-
-
-_FEWEST = 3  # runs of one length before one of them becomes a template
-_VTABLE_BYTES = 4 + 2 * len(PROFILE_WIDTHS)  # read of a vtable: its sizes and the known slots
-_ROUNDS = 3  # templates tried per length, for programs whose runs happen to be of one length
-_LONGEST = 1 << 18  # words; longer runs are read in full
-_SLAB = 1 << 16  # units compared at a time, to stay in the cache
-_EQUAL, _DISTANCE, _TIME, _OUTSIDE = range(4)  # kinds of words; only the first must be equal
 
 
 @dataclass(frozen=True)

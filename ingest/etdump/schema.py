@@ -49,6 +49,17 @@ _SHORT = 64  # bytes; longer strings are rare and are read one by one
 _FEW = 512  # fewer strings are read one by one
 _PRIMES = np.random.default_rng(20261121).integers(2**62, 2**63, _SHORT // 4 + 1, np.uint64) | 1
 
+IDENTIFIER = int.from_bytes(b"ED00", "little")
+_LARGEST = 2**31 - 1  # bytes that 32-bit signed offsets reach
+_SMALLEST = 16  # bytes of a bare dump: root offset, identifier, an empty vtable and table
+_ROOT = (4, 4)
+_RUN = (4, 4, 4, 4)
+_ALLOCATOR = (4,)
+_EVENT = (4, 4, 4)
+PROFILE_WIDTHS = (4, 4, 4, 4, 4, 4, 8, 8)
+_ALLOCATION = (4, 8)
+_DEBUG = (8, 4, 4, 4, 4, 4)
+
 
 def encode_strings(arena: Arena, word: Ints, length: Ints) -> tuple[Ints, list[bytes]]:
     """Dictionary-encode strings exactly; hashes only select candidates.
@@ -106,19 +117,6 @@ def _heads(arena: Arena, word: Ints, size: int) -> tuple[Ints, Mask]:
     table[slot] = np.arange(len(word))
     heads = table[slot]
     return heads, (words == words[heads]).all(axis=1)
-
-
-IDENTIFIER = int.from_bytes(b"ED00", "little")
-_LARGEST = 2**31 - 1  # bytes that 32-bit signed offsets reach
-_SMALLEST = 16  # bytes of a bare dump: root offset, identifier, an empty vtable and table
-
-_ROOT = (4, 4)
-_RUN = (4, 4, 4, 4)
-_ALLOCATOR = (4,)
-_EVENT = (4, 4, 4)
-PROFILE_WIDTHS = (4, 4, 4, 4, 4, 4, 8, 8)
-_ALLOCATION = (4, 8)
-_DEBUG = (8, 4, 4, 4, 4, 4)
 
 
 def read_headers(arena: Arena) -> DumpHeaders:

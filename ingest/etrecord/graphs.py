@@ -26,6 +26,25 @@ MAX_SCOPE_LETTERS = 4_000
 
 _BRACKET = re.compile(r"[\[\]()]")
 
+_DTYPES = (
+    "unknown", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64",
+    "complex32", "complex64", "complex128", "bool", "bfloat16", "uint16", "float8_e5m2",
+    "float8_e4m3fn",
+)  # fmt: skip
+_CHOICES = {
+    "as_scalar_type": _DTYPES,
+    "as_memory_format": (
+        "unknown", "contiguous_format", "channels_last", "channels_last_3d", "preserve_format",
+    ),
+    "as_layout": (
+        "unknown", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "mkldnn",
+        "strided",
+    ),
+}  # fmt: skip
+_MOST_LITERAL = 60  # characters shown of a text argument
+_MOST_TYPE = 200  # characters shown of a result's type; many results may share a type
+_MOST_LEVELS = 8  # levels shown of nested lists and objects in an argument
+
 
 @dataclass(frozen=True)
 class GraphNode:
@@ -211,26 +230,6 @@ def _list(holder: Mapping[str, Any], key: str) -> list[Any]:
     if not isinstance(value, list):
         raise ValueError(f"has a graph or node without a list of {key}")
     return value
-
-
-_DTYPES = (
-    "unknown", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64",
-    "complex32", "complex64", "complex128", "bool", "bfloat16", "uint16", "float8_e5m2",
-    "float8_e4m3fn",
-)  # fmt: skip
-_CHOICES = {
-    "as_scalar_type": _DTYPES,
-    "as_memory_format": (
-        "unknown", "contiguous_format", "channels_last", "channels_last_3d", "preserve_format",
-    ),
-    "as_layout": (
-        "unknown", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "mkldnn",
-        "strided",
-    ),
-}  # fmt: skip
-_MOST_LITERAL = 60  # characters shown of a text argument
-_MOST_TYPE = 200  # characters shown of a result's type; many results may share a type
-_MOST_LEVELS = 8  # levels shown of nested lists and objects in an argument
 
 
 def render_graph(graph: Graph) -> list[str]:

@@ -16,6 +16,9 @@ Handles = int | list[int]
 
 _Item = TypeVar("_Item")
 
+MAX_VALUES = 1_000_000
+RecordedValue = bool | int | float | str | TensorValue | list[TensorValue] | None
+
 
 @dataclass(frozen=True)
 class DelegateMap:
@@ -103,11 +106,6 @@ def _parse_object(value: object) -> dict[str, object]:
     if isinstance(value, dict):
         return value
     raise ValueError(f"found {describe(value)}, wanted an object")
-
-
-MAX_VALUES = 1_000_000
-
-RecordedValue = bool | int | float | str | TensorValue | list[TensorValue] | None
 
 
 class ValueParser:

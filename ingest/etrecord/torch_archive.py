@@ -37,6 +37,29 @@ _ALONE = {
 
 Argument = int | float | str | None
 
+MAX_PICKLE_BYTES = 64 << 20
+MAX_OPCODES = 2_000_000  # enough for 60,000 tensors; takes about a second
+FREE_TENSOR_BYTES = 64 << 20
+TENSOR_BYTES_PER_BYTE = 8
+WIDTHS = {
+    "bool": 1, "uint8": 1, "int8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4,
+    "int64": 8, "uint64": 8, "bfloat16": 2, "float16": 2, "float32": 4, "float64": 8,
+}  # fmt: skip
+_STORAGES = {
+    "torch BoolStorage": "bool", "torch ByteStorage": "uint8", "torch CharStorage": "int8",
+    "torch ShortStorage": "int16", "torch IntStorage": "int32", "torch LongStorage": "int64",
+    "torch BFloat16Storage": "bfloat16", "torch HalfStorage": "float16",
+    "torch FloatStorage": "float32", "torch DoubleStorage": "float64",
+    "torch.storage UntypedStorage": "uint8",
+}  # fmt: skip
+_DTYPES = {f"torch {dtype}": dtype for dtype in WIDTHS}
+_FUNCTIONS = {
+    "collections OrderedDict", "torch Size", "torch._utils _rebuild_parameter",
+    "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_tensor_v3",
+}  # fmt: skip
+_NAMES = {*_STORAGES, *_DTYPES, *_FUNCTIONS}
+_NO_CALL = "calls something other than a function that builds tensors, or with other arguments"
+
 
 def read_opcodes(pickle: bytes) -> Iterator[tuple[str, Argument]]:
     """Name and argument of each opcode up to STOP; GLOBAL's argument is "module name".
@@ -84,31 +107,6 @@ def _take(pickle: bytes, start: int, end: int) -> bytes:
     if end > len(pickle):
         raise ValueError("ends within a value")
     return pickle[start:end]
-
-
-MAX_PICKLE_BYTES = 64 << 20
-MAX_OPCODES = 2_000_000  # enough for 60,000 tensors; takes about a second
-FREE_TENSOR_BYTES = 64 << 20
-TENSOR_BYTES_PER_BYTE = 8
-
-WIDTHS = {
-    "bool": 1, "uint8": 1, "int8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4,
-    "int64": 8, "uint64": 8, "bfloat16": 2, "float16": 2, "float32": 4, "float64": 8,
-}  # fmt: skip
-_STORAGES = {
-    "torch BoolStorage": "bool", "torch ByteStorage": "uint8", "torch CharStorage": "int8",
-    "torch ShortStorage": "int16", "torch IntStorage": "int32", "torch LongStorage": "int64",
-    "torch BFloat16Storage": "bfloat16", "torch HalfStorage": "float16",
-    "torch FloatStorage": "float32", "torch DoubleStorage": "float64",
-    "torch.storage UntypedStorage": "uint8",
-}  # fmt: skip
-_DTYPES = {f"torch {dtype}": dtype for dtype in WIDTHS}
-_FUNCTIONS = {
-    "collections OrderedDict", "torch Size", "torch._utils _rebuild_parameter",
-    "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_tensor_v3",
-}  # fmt: skip
-_NAMES = {*_STORAGES, *_DTYPES, *_FUNCTIONS}
-_NO_CALL = "calls something other than a function that builds tensors, or with other arguments"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The JSON files that describe dumps."""
+"""The JSON files that describe dumps, and why a file is not JSON."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ _HEAD_BYTES = 64 << 10
 _COMMENT = re.compile(rb"(?:^|[\n,{}\[\]])\s{0,40}(?://|/\*|#)")
 _SINGLE_QUOTE = re.compile(rb"[{,:\[]\s{0,40}'")
 _OTHER_COMMA = re.compile(rb",\s{0,40}[}\]]")
+
+MAX_MANIFEST_BYTES = 1 << 20
+MAX_MANIFEST_MARKS = 1 << 16  # more than the tags and counters of a manifest can have
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def explain_json(data: bytes) -> str | None:
@@ -45,12 +49,6 @@ def _explain_text(data: bytes) -> str | None:
     if _OTHER_COMMA.search(data, 0, _HEAD_BYTES):
         return "it has a comma before a closing bracket: delete the comma"
     return None
-
-
-MAX_MANIFEST_BYTES = 1 << 20
-MAX_MANIFEST_MARKS = 1 << 16  # more than the tags and counters of a manifest can have
-
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def parse_json(

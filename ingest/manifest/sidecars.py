@@ -35,6 +35,9 @@ _PER_SECOND = tuple(f"per{mark}{end}" for mark in ("", "_") for end in ("s", "se
 _UNKNOWN_UNIT = "count"
 _SOURCE = "benchmark_results.json"
 
+Bytes = bytes | memoryview
+Fields = dict[str, object]  # in any shape that a manifest may have
+
 
 class _Model(BaseModel):
     name: str = ""
@@ -162,8 +165,6 @@ class Sidecar(StrEnum):
     QHAS = "qhas"
 
 
-Bytes = bytes | memoryview
-Fields = dict[str, object]  # in any shape that a manifest may have
 SidecarParser = Callable[[Sidecar, str, Bytes], Fields]
 
 MAX_SIDECAR_BYTES = {

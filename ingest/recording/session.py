@@ -34,6 +34,28 @@ _CPUINFO = Path("/proc/cpuinfo")
 _FREQUENCY_POLICIES = Path("/sys/devices/system/cpu/cpufreq")
 _PROCESSOR_KEYS = ("model name", "Model", "Hardware")  # of x86, of Arm boards, of older Arm kernels
 
+Array = NDArray[Any]
+_WORKER = Path(__file__).with_name("worker.py")
+_INSTALL = "pip install '.[executorch]' in a checkout"
+_IDENTIFIER = slice(4, 6)  # of a .pte: ET12, or another version
+_ARRAY_MARKS = (b"PK", b"\x93NUMPY")
+_NUMBER_KINDS = "biufc"
+# What numpy raises for a foreign or damaged file.
+_ARRAY_FAULTS = (
+    *(EOFError, KeyError, MemoryError, OSError, OverflowError, RuntimeError, SyntaxError),
+    *(TypeError, ValueError, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
+)
+# The runtime logs "[method.cpp:1206] Input 0 has unexpected scalar type: ..." before it fails.
+_LOGGED = re.compile(r"^\[(?!cpuinfo)\w+\.\w+:\d+\] (.+)$", re.MULTILINE)
+_LOG_LINES = 2
+_NO_TYPE = "not yet supported in ETDump"  # the run goes on, and the dump is unreadable
+_HINTS = {
+    "Ran out of space to store intermediate outputs": "wanted a larger debug buffer",
+    _NO_TYPE: "wanted no debug buffer",
+}
+_OF_A_BUILD = ("build", "commit", "branch", "committed_at", "ordinal", "parent", "role")
+_LETTERS = 12
+
 
 def describe_host() -> dict[str, str]:
     """The known attributes of this machine: os, os_version, arch and soc."""
@@ -76,28 +98,6 @@ def _read_processor() -> str | None:
         key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)
     }
     return next((facts[key] for key in _PROCESSOR_KEYS if facts.get(key)), None)
-
-
-Array = NDArray[Any]
-
-_WORKER = Path(__file__).with_name("worker.py")
-_INSTALL = "pip install '.[executorch]' in a checkout"
-_IDENTIFIER = slice(4, 6)  # of a .pte: ET12, or another version
-_ARRAY_MARKS = (b"PK", b"\x93NUMPY")
-_NUMBER_KINDS = "biufc"
-# What numpy raises for a foreign or damaged file.
-_ARRAY_FAULTS = (
-    *(EOFError, KeyError, MemoryError, OSError, OverflowError, RuntimeError, SyntaxError),
-    *(TypeError, ValueError, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
-)
-# The runtime logs "[method.cpp:1206] Input 0 has unexpected scalar type: ..." before it fails.
-_LOGGED = re.compile(r"^\[(?!cpuinfo)\w+\.\w+:\d+\] (.+)$", re.MULTILINE)
-_LOG_LINES = 2
-_NO_TYPE = "not yet supported in ETDump"  # the run goes on, and the dump is unreadable
-_HINTS = {
-    "Ran out of space to store intermediate outputs": "wanted a larger debug buffer",
-    _NO_TYPE: "wanted no debug buffer",
-}
 
 
 @dataclass(frozen=True)
@@ -252,10 +252,6 @@ def _describe_failure(plan: RecordingPlan, last: dict[str, object], status: int,
             reasons.append(hint)
     what = f"{Source(plan.program).name}: ExecuTorch cannot run {plan.method}"
     return f"{what}: {'; '.join(line.removesuffix('.') for line in reasons)}"
-
-
-_OF_A_BUILD = ("build", "commit", "branch", "committed_at", "ordinal", "parent", "role")
-_LETTERS = 12
 
 
 class PlannedDump(NamedTuple):

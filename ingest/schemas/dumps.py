@@ -39,34 +39,15 @@ from tracehouse.ingest.schemas.upkeep import (
 
 _TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64(), datetime: UTC_US}
 
-
-def dimension(kind: str, doc: str) -> pa.Schema:
-    """The schema of a table with a number and a column for each attribute of its rows."""
-    columns = zip(dimension_columns(kind), SECTIONS[kind].values(), strict=True)
-    return table(
-        doc,
-        field(f"{kind}_id", pa.int32(), f"Number of the {kind}."),
-        *(
-            field(name, _TYPES[attribute.type], attribute.doc, nullable=name != "name")
-            for name, attribute in columns
-        ),
-    )
-
-
 _HASH = "SHA-256 of a tensor's bytes in logical C order, lower-case hex"
-
 TENSORS = table(
     "One row per distinct content of logged tensors, whatever their dtype.",
     field("sha256", pa.string(), f"{_HASH}; unique."),
     field("byte_count", pa.int64(), "Size in bytes."),
     field("data", pa.binary(), "The bytes, little-endian; dtype and sizes are in debug_values."),
 )
-
 SHA256 = field("sha256", pa.string(), f"{_HASH}; null without one or its content.", nullable=True)
-
-
 UINT64 = pa.decimal128(20, 0)
-
 DUMPS = _table(
     "One row per accepted dump.",
     _field("dump_id", pa.int32(), "Number of the dump, from 1, in order of arrival."),
@@ -108,11 +89,6 @@ DUMPS = _table(
     _field("etrecord_id", pa.int64(), "ETRecord of its program; null if none was given.", nullable=True),
     _field("debug_buffer_sha256", pa.string(), "SHA-256 of its debug buffer, hex; null if none was given.", nullable=True),
 )  # fmt: skip
-
-DEVICES = dimension("device", "One row per distinct state of a device (name and all attributes).")
-BUILDS = dimension("build", "One row per build.")
-MODELS = dimension("model", "One row per model, backend and quantization.")
-
 RUNS = _table(
     "One row per run in a dump, in file order.",
     DUMP_ID,
@@ -123,7 +99,6 @@ RUNS = _table(
     _field("start_ticks", UINT64, "Earliest start of the run's profile events, counted from its first; 0 where nonsense clocks hide it; null without any.", nullable=True),
     _field("n_events", pa.int32(), "Profile events in the run."),
 )  # fmt: skip
-
 RUN_SIGNATURES = _table(
     "One row per distinct run name, ordered distinct event signatures, bundled input index and length.",
     _field("run_signature_id", pa.int64(), "Stable 63-bit hash of the signature's canonical encoding."),
@@ -132,7 +107,6 @@ RUN_SIGNATURES = _table(
     _field("events", pa.list_(pa.int64()), "Ids of the distinct event signatures, in the Inspector's order."),
     _field("length", pa.string(), "long or short, of runs that look alike but take two lengths in a dump; else null.", nullable=True),
 )  # fmt: skip
-
 EVENT_SIGNATURES = _table(
     "One row per distinct event signature.",
     _field("event_signature_id", pa.int64(), "Stable 63-bit hash of the signature's canonical encoding."),
@@ -147,7 +121,6 @@ EVENT_SIGNATURES = _table(
     _field("name_hex", pa.string(), "Raw bytes of the name as hex where it is not UTF-8; else null.", nullable=True),
     _field("unit", pa.string(), "Unit of the value: ns, us, ms, s, that of a counter, or unknown; null for ticks of the dump's clocks.", nullable=True),
 )  # fmt: skip
-
 EVENTS = _table(
     "One row per profile event, ordered by dump, run signature, event signature, run, occurrence.",
     DUMP_ID,
@@ -160,7 +133,6 @@ EVENTS = _table(
     _field("duration_ticks", pa.int64(), "End minus start, modulo 2^64; plus 2^32 after a 32-bit wrap."),
     _field("flags", pa.int32(), "0, or bits: 1 32-bit wrap corrected, 2 end before start, 4 longer than 2^63."),
 )  # fmt: skip
-
 ALLOCATORS = _table(
     "One row per allocator of a run, in file order.",
     DUMP_ID,
@@ -168,7 +140,6 @@ ALLOCATORS = _table(
     _field("allocator_id", pa.int32(), "Number of the allocator in its run, from 1."),
     _field("name", pa.string(), "Name of the allocator; null if absent.", nullable=True),
 )
-
 ALLOCATIONS = _table(
     "One row per allocation event, in file order.",
     DUMP_ID,
@@ -178,7 +149,6 @@ ALLOCATIONS = _table(
     _field("allocator", pa.string(), "Name of that allocator; null if the run has none of that id.", nullable=True),
     _field("bytes", UINT64, "Size of the allocation in bytes."),
 )  # fmt: skip
-
 DEBUG_VALUES = _table(
     "One row per logged value, in file order; a tensor list has one row per tensor.",
     DUMP_ID,
@@ -201,7 +171,6 @@ DEBUG_VALUES = _table(
     _field("is_output", pa.bool_(), "Whether the value is a program output."),
     SHA256,
 )  # fmt: skip
-
 DELEGATE_METADATA = _table(
     "One row per profile event that carries delegate metadata bytes, in file order.",
     DUMP_ID,
@@ -216,7 +185,6 @@ DELEGATE_METADATA = _table(
         nullable=True,
     ),
 )
-
 COUNTERS = _table(
     "One row per value of a counter that a dump's manifest states, such as energy, or that a delegate logs as an event.",
     DUMP_ID,
@@ -228,7 +196,6 @@ COUNTERS = _table(
     _field("event_signature_id", pa.int64(), "Signature of the event that logged it; null if the manifest states it.", nullable=True),
     _field("instruction_id", pa.int32(), "Instruction of the delegate that logged it; null if none did.", nullable=True),
 )  # fmt: skip
-
 INGEST_ERRORS = _table(
     "One row per file that was refused, in order of refusal.",
     _field("source", pa.string(), "Path or archive member that was refused."),
@@ -239,6 +206,42 @@ INGEST_ERRORS = _table(
     _field("refused_at", UTC_US, "Time of the refusal."),
     _field("manifest", pa.string(), "Manifest that came with the dump, as canonical JSON; null if none did, or it was invalid.", nullable=True),
 )  # fmt: skip
+_LATER = {"sha256", "parsed"}  # columns that are not decoded from a dump alone
+_DECODED_DUMP_COLUMNS = (
+    "byte_count", "schema_version", "is_size_prefixed", "n_runs", "n_events", "n_flagged_events",
+    "n_allocations", "n_debug_events", "n_empty_events",
+)  # fmt: skip
+ERRORS = _table(
+    "One row per refused dump, in order of dump_index.",
+    DUMP_INDEX,
+    _field("reason", pa.string(), "Machine-readable reason, e.g. truncated or bad_identifier."),
+    _field(
+        "byte_offset",
+        pa.int64(),
+        "Offset of the first fault; null where none applies.",
+        nullable=True,
+    ),
+    _field("detail", pa.string(), "What was found and what was wanted."),
+)
+
+
+def dimension(kind: str, doc: str) -> pa.Schema:
+    """The schema of a table with a number and a column for each attribute of its rows."""
+    columns = zip(dimension_columns(kind), SECTIONS[kind].values(), strict=True)
+    return table(
+        doc,
+        field(f"{kind}_id", pa.int32(), f"Number of the {kind}."),
+        *(
+            field(name, _TYPES[attribute.type], attribute.doc, nullable=name != "name")
+            for name, attribute in columns
+        ),
+    )
+
+
+DEVICES = dimension("device", "One row per distinct state of a device (name and all attributes).")
+BUILDS = dimension("build", "One row per build.")
+MODELS = dimension("model", "One row per model, backend and quantization.")
+
 
 STORED: dict[str, pa.Schema] = {
     "dumps": DUMPS,
@@ -269,12 +272,6 @@ STORED: dict[str, pa.Schema] = {
     "build_order": BUILD_ORDER,
 }
 
-_LATER = {"sha256", "parsed"}  # columns that are not decoded from a dump alone
-_DECODED_DUMP_COLUMNS = (
-    "byte_count", "schema_version", "is_size_prefixed", "n_runs", "n_events", "n_flagged_events",
-    "n_allocations", "n_debug_events", "n_empty_events",
-)  # fmt: skip
-
 
 def _decoded(name: str) -> pa.Schema:
     schema = STORED[name]
@@ -293,16 +290,3 @@ DECODED: dict[str, pa.Schema] = {
         "allocations", "debug_values", "delegate_metadata",
     )
 }  # fmt: skip
-
-ERRORS = _table(
-    "One row per refused dump, in order of dump_index.",
-    DUMP_INDEX,
-    _field("reason", pa.string(), "Machine-readable reason, e.g. truncated or bad_identifier."),
-    _field(
-        "byte_offset",
-        pa.int64(),
-        "Offset of the first fault; null where none applies.",
-        nullable=True,
-    ),
-    _field("detail", pa.string(), "What was found and what was wanted."),
-)

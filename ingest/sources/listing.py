@@ -32,6 +32,10 @@ from tracehouse.ingest.sources.places import Source, parse_source
 from tracehouse.ingest.sources.reading import ABSENT, describe_refusal, reading_errors
 from tracehouse.ingest.sources.zip_artifacts import find_artifact, list_zip
 
+PathLike = str | os.PathLike[str] | Source
+_MOST_NAMED = 3  # of bad paths, in one message
+_MOST_KINDS = 5  # of files that are passed over, in one message
+
 
 class Tree(NamedTuple):
     """The contents of a folder.
@@ -125,12 +129,6 @@ def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
     if pattern[0] == "**":
         return any(_matches(parts[i:], pattern[1:]) for i in range(len(parts) + 1))
     return bool(parts) and fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:])
-
-
-PathLike = str | os.PathLike[str] | Source
-
-_MOST_NAMED = 3  # of bad paths, in one message
-_MOST_KINDS = 5  # of files that are passed over, in one message
 
 
 class Listing(NamedTuple):

@@ -1,4 +1,4 @@
-"""Limits for all zips: on the list of members and on compression methods.
+"""Zips, opened within limits: on the list of members, compression methods and unpacked bytes.
 
 The number of bytes that may be read is limited by the reader of each kind of zip.
 """
@@ -27,6 +27,13 @@ _FILE_MARK = b"PK\3\4"
 _HEAD_BYTES = 64 << 10
 _NO_END = "File is not a zip file"  # zipfile's words
 _METHODS = {9: "Deflate64", 12: "bzip2", 14: "LZMA", 93: "Zstandard", 95: "xz", 98: "PPMd"}
+
+MAX_DIRECTORY_BYTES = 8 << 20  # 80,000 members of usual names
+MAX_MEMBERS = MAX_DIRECTORY_BYTES // 46  # as many as fit
+FREE_BYTES = 4 << 20
+_FAULTS = (*ZIP_FAULTS, OSError)
+_TORN = "it is damaged or truncated; copy it again from its source"
+_REPACKING = {ENCRYPTED: "unpack the zip and pack it again without a password"}
 
 
 class NotAZipError(zipfile.BadZipFile):
@@ -150,15 +157,6 @@ class MemoryFile(io.RawIOBase):
         target[: len(piece)] = piece
         self._position += len(piece)
         return len(piece)
-
-
-MAX_DIRECTORY_BYTES = 8 << 20  # 80,000 members of usual names
-MAX_MEMBERS = MAX_DIRECTORY_BYTES // 46  # as many as fit
-FREE_BYTES = 4 << 20
-
-_FAULTS = (*ZIP_FAULTS, OSError)
-_TORN = "it is damaged or truncated; copy it again from its source"
-_REPACKING = {ENCRYPTED: "unpack the zip and pack it again without a password"}
 
 
 class ZipMembers:

@@ -34,6 +34,8 @@ _NO_TENSOR = -(2**31)  # not the value of any byte
 
 RunColumns = Callable[[Ints], tuple[pa.Array, pa.Array]]
 
+_FULL = 1 << 16  # signatures kept as objects before they become rows
+
 
 def build_debug_values(
     events: DebugEvents, run_columns: RunColumns, positions: NDArray[np.int32] | None
@@ -103,9 +105,6 @@ def _value_positions(events: DebugEvents) -> NDArray[np.int32]:
     )  # fmt: skip
     _, group = np.unique(keys, axis=0, return_inverse=True)
     return count_before(group)
-
-
-_FULL = 1 << 16  # signatures kept as objects before they become rows
 
 
 def build_event_signatures(book: SignatureBook) -> pa.Table:

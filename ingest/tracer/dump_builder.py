@@ -16,6 +16,20 @@ from tracehouse.ingest.errors import UnwritableError
 from tracehouse.ingest.tracer.debug_buffer import StoredTensor, StoredValue
 from tracehouse.ingest.tracer.event_tracer import DelegateId, InstructionPlace
 
+NONE = -1  # means none in fields for instructions, integer delegate ids and bundled inputs
+# Fields of ProfileEvent by slot: identifying fields, and fields of every event.
+_NAME, _CHAIN, _INSTRUCTION, _NUMBER, _STRING, _METADATA, _START, _END = range(8)
+_NAMED, _UNNAMED, _BY_NUMBER, _BY_STRING = (_NAME,), (), (_NUMBER, _METADATA), (_STRING, _METADATA)
+_COMMON = (_CHAIN, _INSTRUCTION, _START, _END)
+_FORMATS = "IiiiIIQQ"
+_EVENT_BYTES = 8
+_Times = tuple[int, int]
+_Key = tuple[tuple[int, ...], bool, bool, bool, bool]
+_IDENTIFIER = b"ED00"
+_ALLOCATION, _DEBUG = 1, 2  # members of Event
+_INT, _BOOL, _DOUBLE, _TENSOR, _TENSOR_LIST = 1, 2, 4, 5, 6  # types of Value
+_SLOTS = {_INT: 3, _BOOL: 6, _DOUBLE: 5, _TENSOR: 1, _TENSOR_LIST: 2}
+
 
 class FlatBufferBuilder(flatbuffers.Builder):  # type: ignore[misc]  # it has no types
     """A builder whose file has a length that is a multiple of 8, as the runtime's have."""
@@ -93,19 +107,6 @@ def pack_vtable(table_bytes: int, fields: Sequence[int]) -> bytes:
 
 def _pad(data: bytes) -> bytes:
     return data + bytes(-len(data) % 8)
-
-
-NONE = -1  # means none in fields for instructions, integer delegate ids and bundled inputs
-
-# Fields of ProfileEvent by slot: identifying fields, and fields of every event.
-_NAME, _CHAIN, _INSTRUCTION, _NUMBER, _STRING, _METADATA, _START, _END = range(8)
-_NAMED, _UNNAMED, _BY_NUMBER, _BY_STRING = (_NAME,), (), (_NUMBER, _METADATA), (_STRING, _METADATA)
-_COMMON = (_CHAIN, _INSTRUCTION, _START, _END)
-_FORMATS = "IiiiIIQQ"
-_EVENT_BYTES = 8
-
-_Times = tuple[int, int]
-_Key = tuple[tuple[int, ...], bool, bool, bool, bool]
 
 
 class ProfilePacker:
@@ -195,12 +196,6 @@ class _Shape:
         self.event_vtable = builder.place(pack_vtable(_EVENT_BYTES, [4]))
         vtable = [at.get(slot, 0) for slot in range(max(slots, default=-1) + 1)]
         self.vtable = builder.place(pack_vtable(table, vtable))
-
-
-_IDENTIFIER = b"ED00"
-_ALLOCATION, _DEBUG = 1, 2  # members of Event
-_INT, _BOOL, _DOUBLE, _TENSOR, _TENSOR_LIST = 1, 2, 4, 5, 6  # types of Value
-_SLOTS = {_INT: 3, _BOOL: 6, _DOUBLE: 5, _TENSOR: 1, _TENSOR_LIST: 2}
 
 
 class DumpBuilder:

@@ -21,6 +21,9 @@ from numpy.typing import NDArray
 
 from tracehouse.ingest.errors import FilterError, UnwritableError
 
+DelegateId = int | str
+OutputFilter = Callable[[DelegateId], bool]
+
 
 def whole(what: str, number: SupportsIndex, low: int, stop: int) -> int:
     """The number as an integer of a field's range.
@@ -92,8 +95,6 @@ class Tensor:
 
 Array = NDArray[Any] | Tensor
 Value = bool | int | float | np.generic | Array | Sequence[Array]
-DelegateId = int | str
-OutputFilter = Callable[[DelegateId], bool]
 
 
 @dataclass(slots=True, eq=False)

@@ -31,6 +31,9 @@ _HEAD = b"tracehouse watch 1\n"
 _KEY_BYTES = 8
 _SPARE_KEYS = 10_000  # keys of deleted files that the record may contain
 
+_MOST_KINDS = 100  # of files that are passed over
+_TEMPORARY = (".tmp", ".part")  # files that are still being written
+
 
 class WatchRecord:
     """The files that were ingested, with their size and time; use as a context manager."""
@@ -149,10 +152,6 @@ def _read_keys(file: BinaryIO) -> bytes:
     if len(content) > whole:
         file.truncate(whole)
     return content[len(_HEAD) : whole]
-
-
-_MOST_KINDS = 100  # of files that are passed over
-_TEMPORARY = (".tmp", ".part")  # files that are still being written
 
 
 class WatchRound(NamedTuple):

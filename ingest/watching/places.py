@@ -19,6 +19,8 @@ from tracehouse.ingest.sources.folder_names import FolderNames, list_names
 from tracehouse.ingest.sources.places import Folder, Source
 from tracehouse.ingest.sources.reading import describe_refusal
 
+_PAUSE = 20  # a folder is listed again after this many times its listing time
+
 
 class WatchedFile(NamedTuple):
     """The observed state of a file; or a folder, which has no size and time."""
@@ -119,9 +121,6 @@ def _seen(entry: os.DirEntry[str]) -> WatchedFile:
         return WatchedFile(entry.path, is_folder=True)
     status = entry.stat()
     return WatchedFile(entry.path, status.st_size, status.st_mtime_ns)
-
-
-_PAUSE = 20  # a folder is listed again after this many times its listing time
 
 
 class CurrentNames(FolderNames):

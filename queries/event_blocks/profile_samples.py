@@ -25,6 +25,8 @@ Group = tuple[int, int]  # run signature and event signature
 
 _LAST_VALID_FLAG = 1
 
+_Ids = tuple[Any, Any, Any]  # instruction id and delegate ids
+
 
 class ProfileSamples:
     """Profile events of one dump by run signature, which is a block, and event signature."""
@@ -166,9 +168,6 @@ def _index_metadata(metadata: pa.Table) -> dict[int, dict[tuple[int, int], bytes
         place = row["run_index"], row["occurrence"]
         index.setdefault(row["event_signature_id"], {})[place] = row["metadata"]
     return index
-
-
-_Ids = tuple[Any, Any, Any]  # instruction id and delegate ids
 
 
 class EventPlaces:

@@ -21,6 +21,8 @@ from tracehouse.queries.event_blocks.logged_values import (
 )
 from tracehouse.warehouse.statistics.percentiles import interpolate_sorted
 
+_OUTSIDE = -1
+
 
 class FlaggedSample(NamedTuple):
     """A profile event with a wrong duration, with its clock readings in ticks."""
@@ -118,9 +120,6 @@ def _summarise_rows(rows: NDArray[np.float64]) -> Iterator[SampleStatistics]:
     stddev = np.std(rows, axis=1, ddof=1).tolist() if size > 1 else [None] * count
     columns = (p10, p50, p90, np.mean(rows, axis=1).tolist(), least, most, p95, p99)
     return map(SampleStatistics, *columns, [size] * count, stddev)
-
-
-_OUTSIDE = -1
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,10 @@ from tracehouse.warehouse.queryable import Queryable
 
 MOST_PLACES = 4
 
+_MOST_RUNS = 3  # of a place
+_OWN_COMMAND = "tracehouse explain "  # what the reader has just run
+_Events = Mapping[EventKey, EventOrigin]
+
 
 def list_places(store: Queryable, group: Group) -> tuple[list[Place], int]:
     """The costliest place of each model of an alert, and the number of all its places."""
@@ -75,12 +79,6 @@ def _place(member: Member, first_bad: str, order: Mapping[str, int]) -> Place | 
         base=max(before, key=order.__getitem__),
         head=min(since, key=order.__getitem__),
     )
-
-
-_MOST_RUNS = 3  # of a place
-_OWN_COMMAND = "tracehouse explain "  # what the reader has just run
-
-_Events = Mapping[EventKey, EventOrigin]
 
 
 def explain_group(

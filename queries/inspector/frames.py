@@ -11,6 +11,8 @@ from typing import IO, Any
 
 from tracehouse.warehouse.errors import QueryError
 
+Columns = Mapping[str, Sequence[Any]]
+
 
 def optional_module(name: str, purpose: str) -> Any:
     """The module; `purpose` is what needs it, for the error message.
@@ -23,9 +25,6 @@ def optional_module(name: str, purpose: str) -> Any:
         return import_module(name)
     except ModuleNotFoundError as error:
         raise QueryError(f"{purpose} needs {package}: pip install {package}") from error
-
-
-Columns = Mapping[str, Sequence[Any]]
 
 
 def new_frame(data: Columns | Iterable[Mapping[str, Any]]) -> Any:

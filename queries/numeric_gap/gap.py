@@ -49,6 +49,36 @@ __all__ = ["Operator", "OperatorValue", "Pair", "join_operators"]
 
 _NONE: Mapping[int, int] = MappingProxyType({})
 
+_HANDLES = pa.list_(pa.int64())
+_LEADING = [
+    column("method", pa.string(), "Method that ran; null if unknown."),
+    column("base_run_index", pa.int32(), "Run in the base dump; null for a run of the program."),
+    column("head_run_index", pa.int32(), "Run in the head dump."),
+    column("joined_by", pa.string(), "debug_handle or instruction; null without a counterpart."),
+    column("debug_handle", pa.int64(), "Debug handle of the value; null if unknown."),
+    column("base_event", pa.string(), "Event that logged the value in base; null if none did."),
+    column("head_event", pa.string(), "Event that logged the value in head; null if none did."),
+    column("base_instruction_id", pa.int32(), "Instruction of the base event."),
+    column("head_instruction_id", pa.int32(), "Instruction of the head event."),
+    column("base_debug_handles", _HANDLES, "All debug handles that the base event computes."),
+    column("head_debug_handles", _HANDLES, "All debug handles that the head event computes."),
+    column("op_types", pa.list_(pa.string()), "Operators of whichever event has fewer handles."),
+    column("occurrence", pa.int32(), "Number of the call of its instruction in the run, from 0."),
+    column("base_value_index", pa.int32(), "Position among the values that the base event logged."),
+    column("head_value_index", pa.int32(), "Position among the values that the head event logged."),
+    column("base_dtype", pa.string(), "Element type in base."),
+    column("head_dtype", pa.string(), "Element type in head."),
+    column("shape", pa.list_(pa.int64()), "Shape (in base, if they differ); null if unknown."),
+    column("base_nan_count", pa.int64(), "NaN elements in base; null if its elements are missing."),
+    column("head_nan_count", pa.int64(), "NaN elements in head; null if its elements are missing."),
+]
+_TRAILING = [
+    column("divergence", pa.string(), "origin, inherited or suspect; null within the tolerance."),
+    column(
+        "input_debug_handles", _HANDLES, "Nearest compared values that the value is computed from."
+    ),
+]
+
 
 class Pair(NamedTuple):
     """Two corresponding values, or one without a counterpart; `reason` then says why.
@@ -187,37 +217,6 @@ def _ordered(pairs: Sequence[Pair]) -> list[Pair]:
         return anchor, 1, pair.head.position, pair.head.index
 
     return sorted(pairs, key=place)
-
-
-_HANDLES = pa.list_(pa.int64())
-_LEADING = [
-    column("method", pa.string(), "Method that ran; null if unknown."),
-    column("base_run_index", pa.int32(), "Run in the base dump; null for a run of the program."),
-    column("head_run_index", pa.int32(), "Run in the head dump."),
-    column("joined_by", pa.string(), "debug_handle or instruction; null without a counterpart."),
-    column("debug_handle", pa.int64(), "Debug handle of the value; null if unknown."),
-    column("base_event", pa.string(), "Event that logged the value in base; null if none did."),
-    column("head_event", pa.string(), "Event that logged the value in head; null if none did."),
-    column("base_instruction_id", pa.int32(), "Instruction of the base event."),
-    column("head_instruction_id", pa.int32(), "Instruction of the head event."),
-    column("base_debug_handles", _HANDLES, "All debug handles that the base event computes."),
-    column("head_debug_handles", _HANDLES, "All debug handles that the head event computes."),
-    column("op_types", pa.list_(pa.string()), "Operators of whichever event has fewer handles."),
-    column("occurrence", pa.int32(), "Number of the call of its instruction in the run, from 0."),
-    column("base_value_index", pa.int32(), "Position among the values that the base event logged."),
-    column("head_value_index", pa.int32(), "Position among the values that the head event logged."),
-    column("base_dtype", pa.string(), "Element type in base."),
-    column("head_dtype", pa.string(), "Element type in head."),
-    column("shape", pa.list_(pa.int64()), "Shape (in base, if they differ); null if unknown."),
-    column("base_nan_count", pa.int64(), "NaN elements in base; null if its elements are missing."),
-    column("head_nan_count", pa.int64(), "NaN elements in head; null if its elements are missing."),
-]
-_TRAILING = [
-    column("divergence", pa.string(), "origin, inherited or suspect; null within the tolerance."),
-    column(
-        "input_debug_handles", _HANDLES, "Nearest compared values that the value is computed from."
-    ),
-]
 
 
 def numeric_gap(

@@ -44,6 +44,11 @@ if TYPE_CHECKING:
 
 _Result = tuple[int, int | None]  # position of its handle in the delegate, and the handle
 
+_NO_OPERATOR = ("operator_call", "method", "load")  # kinds
+_OUTSIDE = -1  # chain of what is logged outside the program's instructions
+_SCALARS = {bool: "bool", int: "int64", float: "float64"}
+_Key = tuple[int | None, int | str | None]  # instruction and delegate id
+
 
 class DelegateResults:
     """The delegates of one method of an ETRecord."""
@@ -88,13 +93,6 @@ class DelegateResults:
             ),
             key=lambda result: result[0],
         )
-
-
-_NO_OPERATOR = ("operator_call", "method", "load")  # kinds
-_OUTSIDE = -1  # chain of what is logged outside the program's instructions
-_SCALARS = {bool: "bool", int: "int64", float: "float64"}
-
-_Key = tuple[int | None, int | str | None]  # instruction and delegate id
 
 
 class LoggedRun(NamedTuple):

@@ -28,6 +28,10 @@ _NO_STEPS = ("placeholder", "output")
 
 Handles = tuple[int, ...]
 
+# What ExecuTorch's readers and torch raise for files and programs they cannot handle.
+_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError,
+           ValueError)  # fmt: skip
+
 
 def choose_program(record: Any, name: str, *, graph: str | None, is_validated: bool) -> Any:
     """The ExportedProgram of ExecuTorch's ETRecord object that a graph's name means.
@@ -124,11 +128,6 @@ def _ancestors(node: Any) -> list[str]:
 
 def _first_known(ids: Iterable[str], handles: Mapping[str, Any]) -> Any:
     return next((handles[id_] for id_ in ids if id_ in handles), None)
-
-
-# What ExecuTorch's readers and torch raise for files and programs they cannot handle.
-_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError,
-           ValueError)  # fmt: skip
 
 
 class ReferenceRun(NamedTuple):

@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 from tracehouse.ingest.debug_buffer import TensorValue
 
+Key = int | tuple[object, ...]  # a debug handle or a call
+
 
 def is_same_order(one: Sequence[int] | None, other: Sequence[int] | None) -> bool:
     """Whether shapes are equal without dimensions of 1, or in last dimension and element count.
@@ -94,7 +96,6 @@ class OperatorValue:
 
 
 Result = list[OperatorValue]  # of one operator
-Key = int | tuple[object, ...]  # a debug handle or a call
 
 
 class RunValues:

@@ -39,6 +39,25 @@ _TYPE = re.compile(r":[^,]*")
 _NO_VALUE = re.compile(r"'[^']*'|\b\w+=")  # strings, and names of arguments
 _NAME = re.compile(r"[^\W\d]\w*")
 
+_DUMP = "SELECT etrecord_id, debug_buffer_sha256 FROM dumps WHERE dump_id = $id"
+_ROWS = {
+    "runs": "SELECT * FROM runs WHERE dump_id = $id ORDER BY rowid",
+    "events": "SELECT * FROM events WHERE dump_id = $id ORDER BY rowid",
+    "delegate_metadata": "SELECT * FROM delegate_metadata WHERE dump_id = $id ORDER BY rowid",
+    "debug_values": "SELECT * FROM debug_values WHERE dump_id = $id ORDER BY rowid",
+    "allocations": "SELECT * FROM allocations WHERE dump_id = $id ORDER BY rowid",
+}
+_RUN_SIGNATURES = "SELECT * FROM run_signatures WHERE list_contains($ids, run_signature_id)"
+_SIGNATURES = "SELECT * FROM event_signatures WHERE list_contains($ids, event_signature_id)"
+_PROGRAM = {
+    "nodes": "SELECT * FROM graph_nodes WHERE etrecord_id = $id ORDER BY rowid",
+    "debug_handles": "SELECT * FROM debug_handles WHERE etrecord_id = $id ORDER BY rowid",
+    "delegates": "SELECT * FROM delegates WHERE etrecord_id = $id ORDER BY rowid",
+}
+_TENSORS = "SELECT sha256, data FROM tensors WHERE list_contains($hashes, sha256)"
+_ALIGNMENT = 64
+_NOWHERE = -1
+
 
 def write_record(
     nodes: Iterable[_Row], debug_handles: Iterable[_Row], delegates: Iterable[_Row]
@@ -125,26 +144,6 @@ def _taken(code: str, known: set[str]) -> Iterator[str]:
 
 def _tensors(names: Iterable[str]) -> list[dict[str, Any]]:
     return [{"as_tensor": {"name": name}} for name in names]
-
-
-_DUMP = "SELECT etrecord_id, debug_buffer_sha256 FROM dumps WHERE dump_id = $id"
-_ROWS = {
-    "runs": "SELECT * FROM runs WHERE dump_id = $id ORDER BY rowid",
-    "events": "SELECT * FROM events WHERE dump_id = $id ORDER BY rowid",
-    "delegate_metadata": "SELECT * FROM delegate_metadata WHERE dump_id = $id ORDER BY rowid",
-    "debug_values": "SELECT * FROM debug_values WHERE dump_id = $id ORDER BY rowid",
-    "allocations": "SELECT * FROM allocations WHERE dump_id = $id ORDER BY rowid",
-}
-_RUN_SIGNATURES = "SELECT * FROM run_signatures WHERE list_contains($ids, run_signature_id)"
-_SIGNATURES = "SELECT * FROM event_signatures WHERE list_contains($ids, event_signature_id)"
-_PROGRAM = {
-    "nodes": "SELECT * FROM graph_nodes WHERE etrecord_id = $id ORDER BY rowid",
-    "debug_handles": "SELECT * FROM debug_handles WHERE etrecord_id = $id ORDER BY rowid",
-    "delegates": "SELECT * FROM delegates WHERE etrecord_id = $id ORDER BY rowid",
-}
-_TENSORS = "SELECT sha256, data FROM tensors WHERE list_contains($hashes, sha256)"
-_ALIGNMENT = 64
-_NOWHERE = -1
 
 
 def stored_operators(store: Store, dump_id: int, *, method: str | None = None) -> list[LoggedRun]:

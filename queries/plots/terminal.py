@@ -16,6 +16,16 @@ _HEIGHTS = "▁▂▃▄▅▆▇█"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _GAP = "·"
 
+# Queries with a row per part of a whole, and their column with the share.
+HOTSPOTS = {"operator_hotspots": "self_share", "layer_hotspots": "time_share"}
+# Queries with a row per series and build, and their column with the value.
+HISTORIES = {"build_history": "p50_ns", "tax_history": "tax_ns", "op_type_history": "run_ns"}
+_SERIES = (
+    "device", "model", "backend", "run", "op_type", "kind", "event_name", "delegate_id", "ordinal",
+)  # fmt: skip
+_SHARES = (0.0, 0.1, 0.5, 0.9, 0.95, 0.99, 1.0)
+_PERCENTILES = ("min_ns", "p10_ns", "p50_ns", "p90_ns", "p95_ns", "p99_ns", "max_ns")
+
 
 def sparkline(values: Sequence[float | None]) -> str:
     """A character per value, from lowest to highest; a dot for a missing value.
@@ -91,17 +101,6 @@ def _below(value: float, shares: Sequence[float], values: Sequence[float]) -> fl
 
 def _is_known(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
-
-
-# Queries with a row per part of a whole, and their column with the share.
-HOTSPOTS = {"operator_hotspots": "self_share", "layer_hotspots": "time_share"}
-# Queries with a row per series and build, and their column with the value.
-HISTORIES = {"build_history": "p50_ns", "tax_history": "tax_ns", "op_type_history": "run_ns"}
-_SERIES = (
-    "device", "model", "backend", "run", "op_type", "kind", "event_name", "delegate_id", "ordinal",
-)  # fmt: skip
-_SHARES = (0.0, 0.1, 0.5, 0.9, 0.95, 0.99, 1.0)
-_PERCENTILES = ("min_ns", "p10_ns", "p50_ns", "p90_ns", "p95_ns", "p99_ns", "max_ns")
 
 
 def with_bars(table: pa.Table, share: str) -> pa.Table:

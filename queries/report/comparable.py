@@ -31,6 +31,20 @@ from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
 _BUILDS = """SELECT build, position, build_ordinal, build_parent, committed_at, first_captured_at,
 last_captured_at FROM builds_in_order"""
 
+_PLACES = ("device", "model", "backend", "clock")
+_OBSTACLES = {  # what the builds do not have in common
+    "device": "No device recorded both builds",
+    "model": "No device recorded both builds with one model",
+    "backend": "No model was recorded on one backend in both builds",
+    "clock": "The clocks of the builds cannot be converted into each other",
+}
+_FACTORS = (1e3, 1e6, 1e-3, 1e-6)  # between the units of clocks
+# Columns of the query `comparison` that are read here.
+COLUMNS = ("level", "device", "base_count", "head_count", "base_ns", "head_ns", "state_delta")
+_NEAR = math.log(1.5)  # more than any build changes all operators of a device at once
+CONTAINERS = ("method", "delegate")
+_OPERATOR = ("event_name", "delegate_id", "ordinal", "run")
+
 
 def note_order(store: Queryable, *, base: str, head: str) -> str | None:
     """A note that base and head may be swapped; None unless the head is older.
@@ -70,19 +84,6 @@ def _commit_time(row: Row) -> datetime | None:
     """When a build was committed, if that was before its recordings."""
     at, first = row["committed_at"], row["first_captured_at"]
     return at if at is not None and (first is None or at < first) else None
-
-
-_PLACES = ("device", "model", "backend", "clock")
-_OBSTACLES = {  # what the builds do not have in common
-    "device": "No device recorded both builds",
-    "model": "No device recorded both builds with one model",
-    "backend": "No model was recorded on one backend in both builds",
-    "clock": "The clocks of the builds cannot be converted into each other",
-}
-_FACTORS = (1e3, 1e6, 1e-3, 1e-6)  # between the units of clocks
-# Columns of the query `comparison` that are read here.
-COLUMNS = ("level", "device", "base_count", "head_count", "base_ns", "head_ns", "state_delta")
-_NEAR = math.log(1.5)  # more than any build changes all operators of a device at once
 
 
 def find_obstacle(store: Queryable, rows: Iterable[Row], *, base: str, head: str) -> str | None:
@@ -144,10 +145,6 @@ def _list(rows: Iterable[Row], name: str) -> str:
     if not values:
         return words
     return f"counts {words}" if name == "clock" else f"is on {words}"
-
-
-CONTAINERS = ("method", "delegate")
-_OPERATOR = ("event_name", "delegate_id", "ordinal", "run")
 
 
 def place_of_row(row: Row) -> dict[str, str]:

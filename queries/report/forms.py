@@ -1,4 +1,4 @@
-"""The forms of a report by name; their modules are imported on first use."""
+"""The forms of a report by name, and JSON; the others are imported on first use."""
 
 from __future__ import annotations
 
@@ -10,12 +10,6 @@ from tracehouse.queries.printable import json_text
 
 if TYPE_CHECKING:
     from tracehouse.queries.report.content import Report
-
-
-def json_form(report: Report) -> str:
-    """The report as one line of JSON, keys sorted."""
-    return json_text(json.loads(json.dumps(report.model_dump(mode="json"), sort_keys=True))) + "\n"
-
 
 Form = Literal["html", "markdown", "json", "junit", "slack"]
 MEDIA_TYPES: Mapping[Form, str] = {
@@ -32,6 +26,11 @@ SUFFIXES: Mapping[str, Form] = {
     ".xml": "junit",
     ".md": "markdown",
 }
+
+
+def json_form(report: Report) -> str:
+    """The report as one line of JSON, keys sorted."""
+    return json_text(json.loads(json.dumps(report.model_dump(mode="json"), sort_keys=True))) + "\n"
 
 
 def render(report: Report, form: Form) -> str:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 
+_MEMBERS = 20  # of a group
+_OUTCOMES = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+
 
 def xml_file(root: ElementTree.Element) -> str:
     """The file, in which characters that XML cannot contain are escaped; their texts may be any."""
@@ -31,10 +34,6 @@ def xml_file(root: ElementTree.Element) -> str:
         for name, value in element.items():
             element.set(name, xml_text(value))
     return f"{_DECLARATION}\n{ElementTree.tostring(root, 'unicode')}\n"
-
-
-_MEMBERS = 20  # of a group
-_OUTCOMES = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
 def junit_text(report: Report) -> str:

@@ -18,6 +18,8 @@ from tracehouse.warehouse.regressions.replay import Replay
 from tracehouse.warehouse.regressions.series_values import COUNTED, MEASURES, RATES
 from tracehouse.warehouse.statistics.arrays import Mask
 
+_METHOD = "method"
+
 
 class PartNight(NamedTuple):
     """A part of the fleet, with all values and results."""
@@ -33,9 +35,6 @@ class PartNight(NamedTuple):
     def is_own(self) -> Mask:
         """Whether each night is the head's."""
         return np.array([night.build == self.head for night in self.fleet.nights])
-
-
-_METHOD = "method"
 
 
 class Measurement(NamedTuple):

@@ -37,6 +37,12 @@ _UNKNOWN = float("nan")
 MOST_METHODS = 20  # of an alert
 _BETWEEN, _BETWEEN_METHODS = "\x1f", "\x1e"  # names in a parameter: services take no lists
 
+_Name = tuple[Any, ...]  # of an operator, or of a method
+_Program = Mapping[_Name, Mapping[str, Any]]  # rows of operators by name, in order
+_Times = tuple[float, float]
+_OPERATORS = ("operator", "delegate")  # levels of a method's parts
+_MOST_SHOWN = 6  # methods of a comparison
+
 
 class MethodTimes(NamedTuple):
     """The times of a method before and after a change.
@@ -56,10 +62,6 @@ class MethodTimes(NamedTuple):
     parts: Iterable[tuple[Mapping[str, Any], float | None, float | None]]
     builds: tuple[Sequence[str], Sequence[str]]
     frame: float
-
-
-_Name = tuple[Any, ...]  # of an operator, or of a method
-_Program = Mapping[_Name, Mapping[str, Any]]  # rows of operators by name, in order
 
 
 def break_down_methods(store: Queryable, methods: Sequence[MethodTimes]) -> list[Breakdown]:
@@ -162,9 +164,6 @@ def _likeness(row: Mapping[str, Any]) -> tuple[str, str, str | None]:
     return row["kind"], plain_name(row["logged_name"]), row["module"]
 
 
-_Times = tuple[float, float]
-
-
 class NightBreakdowns:
     """Makes the breakdowns of one night."""
 
@@ -264,10 +263,6 @@ class NightBreakdowns:
 def _raw(change: LevelChange, series: int) -> LevelChange:
     """A change of a series by values with the state of the device."""
     return replace(change, series=series, is_residual=False)
-
-
-_OPERATORS = ("operator", "delegate")  # levels of a method's parts
-_MOST_SHOWN = 6  # methods of a comparison
 
 
 class PairBreakdowns:

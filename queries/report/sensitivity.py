@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 _RANK_EFFICIENCY = 1.05  # ratio of the standard errors of a Mann-Whitney test and a t test
 
+_MOST_DUMPS = 1000
+BLIND_CHANGE = 0.10  # a model is blind if a larger typical change could hide
+BLIND_EXPLAINED_SHARE = 0.5  # share of judged operators whose changes the shift of the run explains
+
 
 def smallest_changes(history: SeriesHistory, found: Replay, rules: Rules) -> Floats:
     """The smallest change of each series that the last night would show, a logarithm.
@@ -63,9 +67,6 @@ def _quantiles(q: float, tests: Ints) -> Floats:
     counts, place = np.unique(np.maximum(tests, 1), return_inverse=True)
     wanted = [-NormalDist().inv_cdf(q / 2 / count) for count in counts.tolist()]
     return np.array(wanted)[place]
-
-
-_MOST_DUMPS = 1000
 
 
 class ModelCounts(NamedTuple):
@@ -125,10 +126,6 @@ def _head_dumps_needed(base: int, series: int, rules: Rules) -> int:
     counts = np.arange(least, _MOST_DUMPS)
     enough = least_p(np.full(len(counts), base), counts) <= rules.q / series
     return int(counts[np.argmax(enough)])
-
-
-BLIND_CHANGE = 0.10  # a model is blind if a larger typical change could hide
-BLIND_EXPLAINED_SHARE = 0.5  # share of judged operators whose changes the shift of the run explains
 
 
 class SeriesLimits(NamedTuple):

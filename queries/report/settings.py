@@ -49,6 +49,10 @@ _UNITS: dict[str, tuple[str, float]] = {
 }
 _WRITTEN = re.compile(r"\s*([0-9_.,eE+-]+?)\s*([^\d\s.,+-][^\d]*)?\s*")
 
+_OF_OTHERS = ("serve", "producers")  # tables that `tracehouse serve` and ingest read
+PlaceName = Annotated[str, Field(min_length=1), AfterValidator(check_place_name)]
+Glob = Annotated[str, AfterValidator(compose)]  # of names in manifests
+
 
 def in_base_unit(value: float, unit: str) -> tuple[float, str]:
     """A value in ns, bytes, a share or /s if its unit is of such a kind; otherwise unchanged.
@@ -94,9 +98,6 @@ def parse_amount(value: object) -> Amount:
     return Amount(number, None) if unit is None else Amount(*in_base_unit(number, unit))
 
 
-_OF_OTHERS = ("serve", "producers")  # tables that `tracehouse serve` and ingest read
-
-
 class SettingsError(QueryError):
     """A settings file cannot be read, or is invalid."""
 
@@ -110,8 +111,6 @@ def _parse_share(value: object) -> object:
 
 Share = Annotated[float, BeforeValidator(_parse_share)]
 Limit = Annotated[Amount, PlainValidator(parse_amount)]
-PlaceName = Annotated[str, Field(min_length=1), AfterValidator(check_place_name)]
-Glob = Annotated[str, AfterValidator(compose)]  # of names in manifests
 
 
 class _Table(BaseModel):

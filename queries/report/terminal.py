@@ -1,4 +1,4 @@
-"""A report on a terminal: the verdict, the alerts, and the next command."""
+"""A report on a terminal: the verdict, the alerts, the next command; and its tables of text."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 40
 _MOST_CELL = 44  # letters of a cell
+
+_MOST_ALERTS = 8  # of a section
 
 
 def table_lines(
@@ -58,9 +60,6 @@ def _cell(text: str, most: int) -> list[str]:
     indent = " " * (len(text) - len(text.lstrip()))
     whole = text.lstrip()
     return wrap(whole, most, initial_indent=indent, subsequent_indent=indent) or [""]
-
-
-_MOST_ALERTS = 8  # of a section
 
 
 def report_lines(report: Report, *, width: int = MAX_WIDTH) -> list[Line]:

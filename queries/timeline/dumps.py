@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     from tracehouse.warehouse.programs.correlation import Correlation
     from tracehouse.warehouse.store import Store
 
+_FACTS = ("device", "build", "model", "backend", "sha256", "source", "captured_at", "dump_id")
+_NAMED = (
+    "SELECT sha256, source, CAST(captured_at AS STRING) AS captured_at, dump_id, device, build, "
+    "model, backend, ns_per_tick, delegate_ns_per_tick, n_events FROM named_dumps "
+    "WHERE dump_id = $id"
+)
+
 
 class Clocks(NamedTuple):
     """Nanoseconds per tick; None for cycles of unknown rate.
@@ -62,14 +69,6 @@ def _ns_per_tick(clock: Clock) -> float | None:
     if clock is TimeScale.CYCLES:
         return None
     return float(target_per_source(clock, TimeScale.NS))
-
-
-_FACTS = ("device", "build", "model", "backend", "sha256", "source", "captured_at", "dump_id")
-_NAMED = (
-    "SELECT sha256, source, CAST(captured_at AS STRING) AS captured_at, dump_id, device, build, "
-    "model, backend, ns_per_tick, delegate_ns_per_tick, n_events FROM named_dumps "
-    "WHERE dump_id = $id"
-)
 
 
 @dataclass(frozen=True)

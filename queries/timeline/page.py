@@ -21,6 +21,8 @@ MOST_FRAMES = 200  # of a stack; deeper frames count for the last one
 
 Stack = tuple[str, ...]
 
+_PARTS = "viewer.html", "viewer.css", "viewer.js"
+
 
 def stacks(shown: TimedRuns) -> Iterator[tuple[Stack, int]]:
     """The stack and self time of every event with self time, run by run, in order of starts."""
@@ -99,9 +101,6 @@ def _modules(event: TimedEvent) -> Stack | None:
 
 def _root(run: TimedRun) -> str:
     return run.name or "(run)"
-
-
-_PARTS = "viewer.html", "viewer.css", "viewer.js"
 
 
 def page_text(shown: Sequence[TimedRuns]) -> str:

@@ -21,6 +21,8 @@ from tracehouse.queries.timeline.slices import TimedRun, TimedRuns, track_name
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_LANES = MOST_LANES + 1  # the last lane is for events with NO_LANE
+
 
 class AllocatedBytes(NamedTuple):
     """Memory that a run had allocated from an allocator at a time."""
@@ -65,9 +67,6 @@ def _sums(
         before = row["event_index"] - bisect_left(others, row["event_index"])
         at = ends[min(before, len(ends)) - 1] if before else run.starts_ns[0]
         yield AllocatedBytes(name, at, sums[name])
-
-
-_LANES = MOST_LANES + 1  # the last lane is for events with NO_LANE
 
 
 def perfetto_lines(shown: Sequence[TimedRuns]) -> Iterator[str]:

@@ -22,6 +22,10 @@ from tracehouse.warehouse.statistics.runs import find_starts
 if TYPE_CHECKING:
     import pyarrow as pa
 
+MEDIAN = "median"
+_MOST_DIGITS = 18  # of a run's position
+_WITHIN_METHOD = {"operator_call", "kernel", "delegate_call", "delegate_op", "delegate_phase"}
+
 
 def with_times_only(dump: TimedDump) -> TimedDump:
     """The dump without values that are not times, or that cannot be converted to the dump's cycles.
@@ -73,11 +77,6 @@ def _rebase_starts(
 
 def _with(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
     return table.set_column(table.column_names.index(name), name, column)
-
-
-MEDIAN = "median"
-_MOST_DIGITS = 18  # of a run's position
-_WITHIN_METHOD = {"operator_call", "kernel", "delegate_call", "delegate_op", "delegate_phase"}
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,12 @@ _FAMILIES = {
 }
 _FAMILY_OF = {name: family for family, names in _FAMILIES.items() for name in names.split()}
 
+KERNEL, DELEGATED, CALL = "kernel", "delegate_op", "delegate_call"
+_OPERATOR_CALL = "operator_call"
+_INSIDE = frozenset({DELEGATED, "delegate_phase", "delegate_counter"})
+_OUTSIDE = frozenset({"control", "other"})
+_OF_RUNS = frozenset({"method", "load", _OPERATOR_CALL})
+
 
 @cache
 def plain_name(name: str) -> str:
@@ -94,13 +100,6 @@ def family_of(plain: str, *, is_kernel: bool) -> str:
         if family := _FAMILY_OF.get("_".join(words[:count])):
             return family
     return "_".join(words) or name.lower()
-
-
-KERNEL, DELEGATED, CALL = "kernel", "delegate_op", "delegate_call"
-_OPERATOR_CALL = "operator_call"
-_INSIDE = frozenset({DELEGATED, "delegate_phase", "delegate_counter"})
-_OUTSIDE = frozenset({"control", "other"})
-_OF_RUNS = frozenset({"method", "load", _OPERATOR_CALL})
 
 
 class Name(NamedTuple):

@@ -1,4 +1,4 @@
-"""TODO"""
+"""Canned queries within time limits: a long one is answered in portions, or refused early."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ _WEIGHTS = "CAST(sum({} + {}) AS BIGINT)"
 # Of a query that reads one of these tables too, only dumps that have rows in it count with their
 # events: others lead to none.
 _NEEDED = {"allocations": "n_allocations", "debug_values": "n_debug_events"}
+
+_BATCH_ROWS = 100_000
+_ANSWER = "answer_rows"  # the table of a portion's rows
 
 
 class Portion(NamedTuple):
@@ -137,10 +140,6 @@ def _weights_by(
     sizes = connection.table("dumps").project(counts)
     dumps = chosen.join(sizes, "dump_id")
     return dumps.aggregate(f"{column}, {weight}", column).order(column).fetchall()
-
-
-_BATCH_ROWS = 100_000
-_ANSWER = "answer_rows"  # the table of a portion's rows
 
 
 class _Cost(NamedTuple):

@@ -52,6 +52,20 @@ lookup_dcookie 212 18, vhangup 153 58, nfsservctl 180 42
 _NEWEST = 462  # a call that is newer is answered as by a kernel that does not have it
 _CLONE3 = 435  # its flags are in memory, where no filter sees them: glibc uses clone instead
 
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16  # offsets in what the kernel hands to a filter
+_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
+_CLONE_THREAD = 0x00010000
+_SET_FILTER, _ALL_THREADS, _KEEP_SPECULATION = 1, 1, 4  # the last keeps the speed of all memory
+_Instruction = tuple[int, int, int, int]  # code, steps if true, steps if false, operand
+_NO_NEW_PRIVILEGES, _GET_SECCOMP, _FILTERED = 38, 21, 2
+_CREATE_RULESET, _RESTRICT_SELF = 444, 446  # the same numbers on all machines
+_ASK_VERSION = 1
+# What a version of Landlock can forbid: in files, TCP and the reach of signals.
+_FILES = ((1, 13), (2, 1), (3, 1), (5, 1))  # rights that came with a version
+_TCP, _TCP_VERSION = 0b11, 4
+_REACH, _REACH_VERSION = 0b11, 6
+
 
 class Machine(NamedTuple):
     """What a filter has to know of a machine: numbers of its calls, and how the kernel names it."""
@@ -67,14 +81,6 @@ MACHINES = {
     "x86_64": Machine(0xC000003E, 1, 56, (62, 234, 302), 317),
     "aarch64": Machine(0xC00000B7, 2, 220, (129, 131, 261), 277),
 }
-
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16  # offsets in what the kernel hands to a filter
-_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
-_CLONE_THREAD = 0x00010000
-_SET_FILTER, _ALL_THREADS, _KEEP_SPECULATION = 1, 1, 4  # the last keeps the speed of all memory
-
-_Instruction = tuple[int, int, int, int]  # code, steps if true, steps if false, operand
 
 
 class _Program(ctypes.Structure):
@@ -156,15 +162,6 @@ def install_filter(machine: Machine) -> None:
     if failed:  # -1, or the number of a thread that has a filter of its own
         number = ctypes.get_errno() if failed == -1 else errno.EBUSY
         raise OSError(number, os.strerror(number))
-
-
-_NO_NEW_PRIVILEGES, _GET_SECCOMP, _FILTERED = 38, 21, 2
-_CREATE_RULESET, _RESTRICT_SELF = 444, 446  # the same numbers on all machines
-_ASK_VERSION = 1
-# What a version of Landlock can forbid: in files, TCP and the reach of signals.
-_FILES = ((1, 13), (2, 1), (3, 1), (5, 1))  # rights that came with a version
-_TCP, _TCP_VERSION = 0b11, 4
-_REACH, _REACH_VERSION = 0b11, 6
 
 
 class Layer(NamedTuple):

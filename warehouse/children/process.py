@@ -17,6 +17,15 @@ from tracehouse.warehouse.children.messages import Message, receive
 _PAGE_BYTES = resource.getpagesize()
 _NICENESS = 5  # relative to its owner, which gets three quarters of a contested core
 
+_START_SECONDS = 120.0
+_PROGRAM = "import sys; from {0} import serve; serve(int(sys.argv[1]), *sys.argv[2:])"
+# Further threads would only consume memory, and Landlock would not confine them.
+_ONE_THREAD = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
+
 
 def tie_to_owner() -> None:
     """Let the kernel kill this process when the other end of its standard input is closed.
@@ -53,16 +62,6 @@ def limit_data(most_bytes: int | None) -> None:
     """Let allocations fail beyond this many bytes of data; None removes the limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (hard if most_bytes is None else most_bytes, hard))
-
-
-_START_SECONDS = 120.0
-_PROGRAM = "import sys; from {0} import serve; serve(int(sys.argv[1]), *sys.argv[2:])"
-# Further threads would only consume memory, and Landlock would not confine them.
-_ONE_THREAD = {
-    "OPENBLAS_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "JE_ARROW_MALLOC_CONF": "background_thread:false",
-}
 
 
 class ChildProcess:

@@ -27,6 +27,14 @@ VARIABLE = "TRACEHOUSE_MEMORY"
 _SIZE = re.compile(r"[0-9]+(\.[0-9]+)? ?([KMGT]i?)?B", re.IGNORECASE)
 _SETTING = "SELECT parse_formatted_bytes(current_setting('memory_limit'))"
 
+_LONG_BYTES = 4096  # longer values are stored in separate blocks
+_VECTOR_ROWS = 2048
+_COPIES = 2  # of a vector: one being read and one being written
+_LONGEST = """
+SELECT max(CAST(stats.max_string_length AS BIGINT)) FROM pragma_storage_info('{}')
+WHERE segment_type IN ('VARCHAR', 'BLOB')
+"""
+
 
 def reading_limit() -> dict[str, str | int]:
     """DuckDB's settings of a store opened to be read: the memory limit of $TRACEHOUSE_MEMORY.
@@ -102,15 +110,6 @@ class MemoryLimit:
         if limit != self._limit and self._is_open:
             self._connection.execute(f"SET memory_limit = '{limit}B'")
         self._limit = limit
-
-
-_LONG_BYTES = 4096  # longer values are stored in separate blocks
-_VECTOR_ROWS = 2048
-_COPIES = 2  # of a vector: one being read and one being written
-_LONGEST = """
-SELECT max(CAST(stats.max_string_length AS BIGINT)) FROM pragma_storage_info('{}')
-WHERE segment_type IN ('VARCHAR', 'BLOB')
-"""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,12 @@ from tracehouse.warehouse.errors import (
     write_errors,
 )
 
+LOCK_NAME = "lock"
+_BUSY = {errno.EAGAIN, errno.EACCES}
+_PAUSE = 0.05  # seconds between two tries
+# A lock may outlive its holder by this time: a child process inherits the lock until its exec.
+_LEFT_SECONDS = 1.0
+
 
 def is_running(pid: int) -> bool:
     """Whether a process with that id exists."""
@@ -35,14 +41,6 @@ def is_running(pid: int) -> bool:
     except PermissionError:  # of another user
         return True
     return True
-
-
-LOCK_NAME = "lock"
-
-_BUSY = {errno.EAGAIN, errno.EACCES}
-_PAUSE = 0.05  # seconds between two tries
-# A lock may outlive its holder by this time: a child process inherits the lock until its exec.
-_LEFT_SECONDS = 1.0
 
 
 class StoreLock:

@@ -15,6 +15,29 @@ from tracehouse.warehouse.catalogue.views import load_views, view_text
 from tracehouse.warehouse.engine.connection import DATABASE
 from tracehouse.warehouse.engine.tables import VIEW_ROWS, quote
 
+_DUMPS = "{0} IN (SELECT {0} FROM temp.dumps)"
+# Which rows are shown: of a table that is not here, those of the shown dumps or ETRecords, if it
+# has their ids, else none. A view reads the views before it.
+_SHOWN: Mapping[str, str] = {
+    "devices": "pool IN ({pools})",
+    "dumps": "device_id IN (SELECT device_id FROM temp.devices)",
+    "builds": _DUMPS.format("build_id"),
+    "models": _DUMPS.format("model_id"),
+    "ingest_errors": "get_json_object(manifest, '$.device.pool') IN ({pools})",
+    "event_stats": _DUMPS.format("dump_id"),
+    "run_signatures": "run_signature_id IN (SELECT run_signature_id FROM temp.event_stats)",
+    "event_signatures": "event_signature_id IN (SELECT event_signature_id FROM temp.event_stats)",
+    "debug_values": _DUMPS.format("dump_id"),
+    "tensors": "sha256 IN (SELECT sha256 FROM temp.debug_values)",
+    # A note and its withdrawal have one id, and only the note has a place.
+    "group_decisions": (
+        "group_id IN (SELECT group_id FROM {table} WHERE state = 'noted'"
+        " AND (pool IN ({pools}) OR device IN (SELECT name FROM temp.devices)))"
+    ),
+    "judged_nights": "build IN (SELECT name FROM temp.builds)",
+    "archive_segments": "TRUE",  # their number is part of the store's version
+}
+
 
 def make_temporary_views(
     connection: duckdb.DuckDBPyConnection, names: Iterable[str], kept: Mapping[str, str]
@@ -47,30 +70,6 @@ def _comments(header: Header) -> Iterator[str]:
     yield f"COMMENT ON VIEW {header.name} IS {quote(header.purpose)}"
     for column in header.columns:
         yield f"COMMENT ON COLUMN {header.name}.{column.name} IS {quote(column.doc)}"
-
-
-_DUMPS = "{0} IN (SELECT {0} FROM temp.dumps)"
-# Which rows are shown: of a table that is not here, those of the shown dumps or ETRecords, if it
-# has their ids, else none. A view reads the views before it.
-_SHOWN: Mapping[str, str] = {
-    "devices": "pool IN ({pools})",
-    "dumps": "device_id IN (SELECT device_id FROM temp.devices)",
-    "builds": _DUMPS.format("build_id"),
-    "models": _DUMPS.format("model_id"),
-    "ingest_errors": "get_json_object(manifest, '$.device.pool') IN ({pools})",
-    "event_stats": _DUMPS.format("dump_id"),
-    "run_signatures": "run_signature_id IN (SELECT run_signature_id FROM temp.event_stats)",
-    "event_signatures": "event_signature_id IN (SELECT event_signature_id FROM temp.event_stats)",
-    "debug_values": _DUMPS.format("dump_id"),
-    "tensors": "sha256 IN (SELECT sha256 FROM temp.debug_values)",
-    # A note and its withdrawal have one id, and only the note has a place.
-    "group_decisions": (
-        "group_id IN (SELECT group_id FROM {table} WHERE state = 'noted'"
-        " AND (pool IN ({pools}) OR device IN (SELECT name FROM temp.devices)))"
-    ),
-    "judged_nights": "build IN (SELECT name FROM temp.builds)",
-    "archive_segments": "TRUE",  # their number is part of the store's version
-}
 
 
 def show_pools(connection: duckdb.DuckDBPyConnection, pools: Collection[str]) -> None:

@@ -29,6 +29,9 @@ DAMAGED = "damaged"  # reason of refusals, and folder of the damaged bytes
 
 _COPIED_BYTES = 1 << 20  # at a time
 
+_ROUND_BYTES = 1 << 30  # of logs that are scanned together, as the place of each dump is in memory
+_ROUND_LOGS = 256  # scanned together, as each is an open file
+
 
 class LoggedDumps:
     """The dumps in logs, read one by one, and the damaged records at the end.
@@ -118,10 +121,6 @@ def _keep(log: SealedLog, damage: Damage) -> Path:
     sync_path(copy)
     sync_path(folder)
     return copy
-
-
-_ROUND_BYTES = 1 << 30  # of logs that are scanned together, as the place of each dump is in memory
-_ROUND_LOGS = 256  # scanned together, as each is an open file
 
 
 def drain_inbox(

@@ -26,6 +26,8 @@ _CRC = struct.Struct("<I")  # CRC of the sizes
 _HEADER_BYTES = _SIZES.size + _CRC.size
 _CHUNK_BYTES = 256 << 10  # read at a time; these stay in the cache while they are hashed
 
+_FORMAT = struct.Struct("<QQ")
+
 
 class Delivery(NamedTuple):
     """A dump to append to a log.
@@ -212,9 +214,6 @@ def _is_zero(file: int, position: int, end: int) -> bool:
             return False
         position += len(chunk)
     return True
-
-
-_FORMAT = struct.Struct("<QQ")
 
 
 class Tally(NamedTuple):

@@ -34,6 +34,11 @@ _AGAIN = (
 _LEFT = "readers do not see it; 'tracehouse lake compact' deletes it when it is a day old"
 _TWICE = "'tracehouse lake compact' removes it from all parts but one"
 
+# In a lake, the ids in `dumps` are others, and dumps keep their events.
+_OTHERS = {"dumps", "event_histograms", "dropped_events"}
+_SAME = [name for name in TABLES_OF_DUMPS if name not in _OTHERS]
+_DROPPED = "SELECT dump_id FROM dropped_events"
+
 
 class LakeProblem(NamedTuple):
     """A fault of a lake: place, problem and remedy."""
@@ -118,12 +123,6 @@ def _check_dumps(lake: Lake, state: LakeState) -> Sequence[LakeProblem]:
                 problem = f"has {found:,} events, wanted {wanted:,}"
                 problems.append(LakeProblem(f"dump {sha256}", problem, _AGAIN))
     return problems
-
-
-# In a lake, the ids in `dumps` are others, and dumps keep their events.
-_OTHERS = {"dumps", "event_histograms", "dropped_events"}
-_SAME = [name for name in TABLES_OF_DUMPS if name not in _OTHERS]
-_DROPPED = "SELECT dump_id FROM dropped_events"
 
 
 def find_wrong_dumps(connection: duckdb.DuckDBPyConnection, lake: Lake) -> list[tuple[str, str]]:

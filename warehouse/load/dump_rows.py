@@ -32,6 +32,21 @@ _MANIFEST_ROWS = (
     "DELETE FROM counters WHERE event_signature_id IS NULL AND dump_id IN (SELECT unnest(?))"
 )
 
+_MOST_KNOWN = 1 << 17  # ids remembered per table
+_HOUR_NS = 3_600e9  # the runs of very few dumps take longer in total
+_LAST_DUMP = "SELECT coalesce(max(dump_id), 0) FROM dumps"
+Facts = dict[str, Any]  # columns of dumps
+_PER_DUMP = ("runs", "events", "allocators", "allocations")
+_SIGNATURES = ("run_signatures", "event_signatures")
+# Two questions: for an OR of both, DuckDB would read all dumps.
+_TAKEN = """
+SELECT (
+    SELECT count(*) FROM dumps
+    WHERE dump_id > $indexed AND sha256 IN (SELECT unnest($hashes))
+) + (SELECT count(*) FROM dumps WHERE dump_id IN (SELECT unnest($ids)))
+"""
+_PATH = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
+
 
 def insert_counters(
     connection: duckdb.DuckDBPyConnection, manifests: Mapping[int, Manifest]
@@ -73,9 +88,6 @@ def _rows(dump_id: int, manifest: Manifest) -> Iterator[dict[str, Any]]:
                 yield {**facts, "run_index": run_index, "value": value}
 
 
-_MOST_KNOWN = 1 << 17  # ids remembered per table
-
-
 class SignatureRows:
     """A table of signatures; caches some of its ids, so it is void after a rollback.
 
@@ -104,10 +116,6 @@ class SignatureRows:
         with registered(self._connection, "wanted", pa.table({"id": ids})):
             text = f"SELECT {column} FROM {self._table} WHERE {column} IN (SELECT id FROM wanted)"  # noqa: S608
             return [row[0] for row in self._connection.execute(text).fetchall()]
-
-
-_HOUR_NS = 3_600e9  # the runs of very few dumps take longer in total
-_LAST_DUMP = "SELECT coalesce(max(dump_id), 0) FROM dumps"
 
 
 def last_dump(connection: duckdb.DuckDBPyConnection) -> int:
@@ -145,20 +153,6 @@ def _clock_doubt(unit: str, count: int, source: str, ran_ns: float) -> str:
 def _time_text(ran_ns: float) -> str:
     hours = ran_ns / _HOUR_NS
     return f"{hours:,.1f} hours" if hours < 48 else f"{hours / 24:,.1f} days"
-
-
-Facts = dict[str, Any]  # columns of dumps
-
-_PER_DUMP = ("runs", "events", "allocators", "allocations")
-_SIGNATURES = ("run_signatures", "event_signatures")
-# Two questions: for an OR of both, DuckDB would read all dumps.
-_TAKEN = """
-SELECT (
-    SELECT count(*) FROM dumps
-    WHERE dump_id > $indexed AND sha256 IN (SELECT unnest($hashes))
-) + (SELECT count(*) FROM dumps WHERE dump_id IN (SELECT unnest($ids)))
-"""
-_PATH = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
 
 
 class DumpRows:

@@ -39,13 +39,6 @@ _Result = TypeVar("_Result")
 _PARTS = 8
 _MOST_CHARACTERS = 300
 
-
-class ChildError(Exception):
-    """A file of a dump failed in a child process, or crashed it."""
-
-
-# A value that a column cannot hold, or a failure in a process that did nothing but decode it.
-ERRORS_OF_A_DUMP = (ChildError, duckdb.DataError, pa.ArrowInvalid, pa.ArrowCapacityError)
 # DuckDB's lack of memory is not among them: it may be due to one dump with large values.
 ERRORS_OF_THE_WORK = (
     IngestError,
@@ -65,6 +58,19 @@ ERRORS_OF_THE_WORK = (
 _OF_THE_FILE = re.compile(
     "No space left|disk full|File too large|Could not (read|write)|invalidated", re.IGNORECASE
 )
+_NO_DUMP = "bad_identifier"  # neither an ETDump nor a profiler blob
+_SUFFIXES = tuple(f".prof{packing}" for packing in ("", *UNPACKED))
+_NAME_BYTES = 32
+_LAST_VERSION = 16  # far above the existing ones
+_NAME = "control"
+
+
+class ChildError(Exception):
+    """A file of a dump failed in a child process, or crashed it."""
+
+
+# A value that a column cannot hold, or a failure in a process that did nothing but decode it.
+ERRORS_OF_A_DUMP = (ChildError, duckdb.DataError, pa.ArrowInvalid, pa.ArrowCapacityError)
 
 
 @dataclass(frozen=True)
@@ -135,12 +141,6 @@ def describe_failure(error: Exception) -> str:
     return f"{text}; this is a bug, or the dump asks for too much memory: please report it"
 
 
-_NO_DUMP = "bad_identifier"  # neither an ETDump nor a profiler blob
-_SUFFIXES = tuple(f".prof{packing}" for packing in ("", *UNPACKED))
-_NAME_BYTES = 32
-_LAST_VERSION = 16  # far above the existing ones
-
-
 def explain_refusal(refusal: Refusal, data: Any) -> Refusal:
     """The decoder's refusal; for data that resembles a profiler blob, the fault of the blob."""
     is_named = refusal.source.lower().endswith(_SUFFIXES)
@@ -174,9 +174,6 @@ def _starts_like_blob(data: Any) -> bool:
     version = int.from_bytes(head[_NAME_BYTES:], "little")
     is_name = bool(name and end) and name.isascii() and name.decode("ascii").isprintable()
     return is_name and 0 < version <= _LAST_VERSION
-
-
-_NAME = "control"
 
 
 @cache

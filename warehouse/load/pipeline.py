@@ -31,6 +31,21 @@ from tracehouse.warehouse.load.summary import IngestProgress, IngestSummary
 
 _SWITCH_SECONDS = 0.0005  # a tenth of Python's default
 
+# With fewer events at a time, DuckDB's row groups would be so empty that it rewrites them when the
+# store closes (it looks for four in a row that fit into three), and the file twice as large.
+COMMIT_EVENTS = 4 * ROW_GROUP
+COMMIT_BATCHES = 16  # in one commit, however few events they have: debug buffers need memory, too
+COMMIT_BYTES = 64 << 20  # of dumps and their debug buffers in one commit
+FIRST_BYTES = (
+    16 << 20
+)  # the same for the first commit, which waits until all of its dumps are decoded
+AHEAD_BYTES = 16 << 20  # of dumps that a thread reads ahead, and of dumps that it decodes ahead
+STREAM_BYTES = 64 << 20  # larger dumps are decoded in parts
+_NONE = LongValues()
+_Started = TypeVar("_Started")
+_Result = TypeVar("_Result")
+_Item = TypeVar("_Item")
+
 
 @contextmanager
 def tuned_interpreter() -> Iterator[None]:
@@ -93,24 +108,6 @@ class Deduplicator:
             self._unarchived |= self._stored.unarchived(known)
         for sha256, manifest in known.items():
             self._manifests[sha256] = sys.intern(manifest)  # many dumps have the same
-
-
-# With fewer events at a time, DuckDB's row groups would be so empty that it rewrites them when the
-# store closes (it looks for four in a row that fit into three), and the file twice as large.
-COMMIT_EVENTS = 4 * ROW_GROUP
-COMMIT_BATCHES = 16  # in one commit, however few events they have: debug buffers need memory, too
-COMMIT_BYTES = 64 << 20  # of dumps and their debug buffers in one commit
-FIRST_BYTES = (
-    16 << 20
-)  # the same for the first commit, which waits until all of its dumps are decoded
-AHEAD_BYTES = 16 << 20  # of dumps that a thread reads ahead, and of dumps that it decodes ahead
-STREAM_BYTES = 64 << 20  # larger dumps are decoded in parts
-
-_NONE = LongValues()
-
-_Started = TypeVar("_Started")
-_Result = TypeVar("_Result")
-_Item = TypeVar("_Item")
 
 
 class DumpSource(Protocol):

@@ -41,6 +41,8 @@ ROW_GROUP = 122_880  # rows that DuckDB compresses together
 # An empty source that DuckDB cannot split, so that one thread inserts all rows.
 _WHOLE = "UNION ALL BY NAME SELECT 0::INTEGER AS dump_id FROM range(0)"
 
+_MOST_EVENTS = 1 << 19  # read at a time, unless one signature has more
+
 
 def append_rows(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
     """Append rows of dumps in their order, in the open transaction.
@@ -72,9 +74,6 @@ def _insert(
     with registered(connection, "new_rows", rows):
         text = f"INSERT INTO {table} BY NAME SELECT * FROM new_rows {extra}"  # noqa: S608
         connection.execute(text)
-
-
-_MOST_EVENTS = 1 << 19  # read at a time, unless one signature has more
 
 
 def summarise_stored(

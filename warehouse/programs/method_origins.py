@@ -32,6 +32,15 @@ _WORD = re.compile(r"\w+|\W")
 _LETTER = re.compile(r"\w")
 _NODE = re.compile(r'\{.*?"delegate_node_id": *([^,} ]+)', re.DOTALL)
 
+_OUTSIDE_KINDS = ("method", "load")  # these have instruction 0, although outside the program
+Handles = int | list[int]
+Hierarchy = dict[str, list[str]]
+OWN_INSTRUCTION = (KERNEL, "delegate_call", "delegate_op")  # kinds with their own handle
+_DELEGATED = ("delegate_call", "delegate_phase")  # and all events with a delegate id
+_NO_OPERATOR = ("getitem", "alloc")  # nodes that select or allocate a tensor, and run no kernel
+_ROW_BYTES = 64  # of an event, a node or a module, without its texts
+_MOST_NAME = 100  # letters of an event's name in a note
+
 
 class DelegateIds:
     """Debug handles by delegate id, of one delegate."""
@@ -116,12 +125,6 @@ def _first_word(key: str) -> str:
     return match[0] if match else ""
 
 
-_OUTSIDE_KINDS = ("method", "load")  # these have instruction 0, although outside the program
-
-Handles = int | list[int]
-Hierarchy = dict[str, list[str]]
-
-
 class Place(NamedTuple):
     """The place of an event according to the dump.
 
@@ -172,14 +175,6 @@ def as_list(handles: Handles | None) -> list[int]:
     if handles is None:
         return []
     return [handles] if isinstance(handles, int) else handles
-
-
-OWN_INSTRUCTION = (KERNEL, "delegate_call", "delegate_op")  # kinds with their own handle
-
-_DELEGATED = ("delegate_call", "delegate_phase")  # and all events with a delegate id
-_NO_OPERATOR = ("getitem", "alloc")  # nodes that select or allocate a tensor, and run no kernel
-_ROW_BYTES = 64  # of an event, a node or a module, without its texts
-_MOST_NAME = 100  # letters of an event's name in a note
 
 
 class CorrelationCache:

@@ -45,6 +45,9 @@ _MOST_NAMED = 3
 _SHORT = SeriesVerdict.BELOW_RESOLUTION
 _UNSEEN = (SeriesVerdict.UNCHANGED, SeriesVerdict.INCONCLUSIVE)
 
+_OPERATOR = ("model", "backend", "run", "event_name", "delegate_id", "ordinal")
+ORDER = ("level", "device", "pool", *_OPERATOR)
+
 
 class Explanation(NamedTuple):
     """What a change may be made up of.
@@ -132,10 +135,6 @@ def _explain(
 def _percent(share: float) -> int:
     """A share in whole percent; a half is rounded up, as in SQL."""
     return math.floor(100 * share + 0.5)
-
-
-_OPERATOR = ("model", "backend", "run", "event_name", "delegate_id", "ordinal")
-ORDER = ("level", "device", "pool", *_OPERATOR)
 
 
 class TwoBuilds(NamedTuple):

@@ -33,6 +33,9 @@ _MOST_VALUES = 24  # of a night: with more devices, several share a value
 LEAST_KERNELS = 6  # of a device; fewer do not show its shift
 _FIRST_NIGHTS = 4  # their median is the initial level of a device
 
+_CLEARLY = 9.0  # as of three standard errors: what moves the beginning of a pool's change
+_LEAST_SQUARES = 1e-8  # of the nights of a device, which may be equal
+
 
 def add_pools(values: SeriesValues, kernel: Ints) -> tuple[SeriesValues, Ints]:
     """The series followed by those of their pools; and for each series the number of its pool's.
@@ -152,10 +155,6 @@ def _group_medians(keys: Ints, value: Floats) -> tuple[Ints, Floats, Ints]:
     count = np.diff(first, append=len(order))
     median = (value[first + (count - 1) // 2] + value[first + count // 2]) / 2
     return keys[:, order[first]], median, count
-
-
-_CLEARLY = 9.0  # as of three standard errors: what moves the beginning of a pool's change
-_LEAST_SQUARES = 1e-8  # of the nights of a device, which may be equal
 
 
 class _Device(NamedTuple):

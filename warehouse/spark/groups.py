@@ -22,6 +22,11 @@ from tracehouse.warehouse.load.content import read_dumps
 from tracehouse.warehouse.load.isolate import describe_conflict
 from tracehouse.warehouse.spark.inboxes import ManifestDefaults, local_dumps, open_place
 
+_BYTE_COUNT = pa.field("byte_count", pa.int64())
+MOST_BYTES = 96 << 20  # of dumps that are decoded together
+LEAST_BYTES = 8 << 20
+_OF_PLACES = {"manifest", "conflict", "unreadable"}  # reasons that do not depend on the bytes alone
+
 
 class KnownDump(NamedTuple):
     """A dump in a lake: its manifest, its origin, its time of ingest, and its companions."""
@@ -78,7 +83,6 @@ class DumpFacts(NamedTuple):
         return dump._replace(known=dump.known and KnownDump(*dump.known))
 
 
-_BYTE_COUNT = pa.field("byte_count", pa.int64())
 DUMP_FACTS = pa.schema(
     [
         ("number", pa.int64()),  # position in the inbox of the first file of the piece
@@ -148,12 +152,6 @@ def _survey(
         debug_buffer=buffer.name if buffer else None,
         debug_buffer_sha256=hash_file(buffer) if buffer else None,
     )
-
-
-MOST_BYTES = 96 << 20  # of dumps that are decoded together
-LEAST_BYTES = 8 << 20
-
-_OF_PLACES = {"manifest", "conflict", "unreadable"}  # reasons that do not depend on the bytes alone
 
 
 class DumpGroup(NamedTuple):

@@ -26,6 +26,8 @@ from tracehouse.warehouse.lake.tables import open_files
 from tracehouse.warehouse.lake.writing import group_files
 from tracehouse.warehouse.spark.groups import DumpGroup, KnownDump
 
+_PATIENCE = timedelta(minutes=10)  # for the check of a plan, which takes seconds
+
 
 class LakeDumps:
     """The dumps of a lake; the ids in each file are read once."""
@@ -79,9 +81,6 @@ def _read(
         return open_files(lake, table, paths).to_table(columns, filter=chosen)
     except (OSError, pa.ArrowException) as error:
         raise LakeError(lake.name, str(error).partition("\n")[0]) from error
-
-
-_PATIENCE = timedelta(minutes=10)  # for the check of a plan, which takes seconds
 
 
 class IngestPlan(NamedTuple):

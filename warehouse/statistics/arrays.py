@@ -1,4 +1,4 @@
-"""Types of numpy arrays."""
+"""Types of numpy arrays, and rounding that no machine does otherwise."""
 
 from __future__ import annotations
 

@@ -26,6 +26,8 @@ from tracehouse.warehouse.statistics.two_samples import (
 
 _LEAST_ERROR = 0.001  # of a device's shift, as a share; limits its weight
 
+_AVERAGES_AT_ONCE = 4_000_000
+
 
 class PooledComparison(NamedTuple):
     """Combined comparisons, one per row; see `SampleComparison`."""
@@ -57,9 +59,6 @@ def _sum(rows: Floats) -> Floats:
     """The sum of each row, independent of the order of its values."""
     total: Floats = np.nansum(np.sort(rows, axis=1), axis=1)
     return total
-
-
-_AVERAGES_AT_ONCE = 4_000_000
 
 
 class PairedComparison(NamedTuple):

@@ -31,6 +31,13 @@ LEAST_RUNS = (
 GAMMA = 1.01 / 0.99
 ZERO = -1
 
+WARM_UP_RUNS = 5
+_INT32 = np.iinfo(np.int32)
+_SHARES = {"p10": 0.10, "p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
+_COLUMNS = pa.schema(decoded_fields(EVENT_STATS))
+_HISTOGRAM_COLUMNS = pa.schema(decoded_fields(EVENT_HISTOGRAMS))
+_Fact = TypeVar("_Fact", bound=np.generic)
+
 
 class BucketCounts(NamedTuple):
     """Numbers of values, at least 1, by row and bucket."""
@@ -56,16 +63,6 @@ def find_buckets(ticks: NDArray[np.generic]) -> NDArray[np.int32]:
         exponent = np.ceil(np.log(ticks, dtype=np.float64) / math.log(GAMMA))
     bucket: NDArray[np.int32] = np.maximum(exponent, ZERO).astype(np.int32)
     return bucket
-
-
-WARM_UP_RUNS = 5
-_INT32 = np.iinfo(np.int32)
-_SHARES = {"p10": 0.10, "p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
-
-
-_COLUMNS = pa.schema(decoded_fields(EVENT_STATS))
-_HISTOGRAM_COLUMNS = pa.schema(decoded_fields(EVENT_HISTOGRAMS))
-_Fact = TypeVar("_Fact", bound=np.generic)
 
 
 class Statistics(NamedTuple):

@@ -28,6 +28,16 @@ _SCHEMA = pa.schema(
     [("n_small", pa.int32()), ("n_large", pa.int32()), ("u", pa.int32()), ("p", pa.float64())]
 )
 
+CONFIDENCE_P = 0.01  # of the interval: 99 %
+INTERVAL_Z = NormalDist().inv_cdf(1 - CONFIDENCE_P / 2)
+LEAST_GAP = 0.08  # between two modes
+EXACT_SIZE = 30
+LEFT_OUT = 0.08  # share of values at either end, where a gap does not indicate two modes
+GAP_RATIO = 8
+LEAST_SHARE = 0.15  # of a sample's values in a mode; fewer are outliers, to which ranks are robust
+FEW, MOST = 0.25, 0.75  # shares of slow values of both samples if the head left the base's mode
+_PAIRS_AT_ONCE = 4_000_000
+
 
 def exact_null_table(max_n: int = 30) -> pa.Table:
     """Two-sided p of every U that is rare for some pair of sample sizes up to `max_n` (at most 30).
@@ -59,17 +69,6 @@ def _arrangements(max_n: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
     for m in range(1, max_n + 1):
         counts = np.cumsum(np.where(rest >= 0, counts[n, rest], 0), axis=0)
         yield m, counts
-
-
-CONFIDENCE_P = 0.01  # of the interval: 99 %
-INTERVAL_Z = NormalDist().inv_cdf(1 - CONFIDENCE_P / 2)
-LEAST_GAP = 0.08  # between two modes
-EXACT_SIZE = 30
-LEFT_OUT = 0.08  # share of values at either end, where a gap does not indicate two modes
-GAP_RATIO = 8
-LEAST_SHARE = 0.15  # of a sample's values in a mode; fewer are outliers, to which ranks are robust
-FEW, MOST = 0.25, 0.75  # shares of slow values of both samples if the head left the base's mode
-_PAIRS_AT_ONCE = 4_000_000
 
 
 class SampleComparison(NamedTuple):

@@ -1,4 +1,4 @@
-"""Authorization: each route needs a token with a certain scope."""
+"""Authorization: each route needs a token with a certain scope, which may be for some pools."""
 
 from __future__ import annotations
 
@@ -26,6 +26,21 @@ from tracehouse.warehouse.upkeep.recording import current_user
 OF_ALL = "covers all device pools, but the token is limited to some"
 _ANY = "SELECT device_id FROM devices LIMIT 1"
 _EVERY = "*"  # glob
+
+Scope = TokenScope
+COOKIE = "tracehouse"  # has the token of the page's login
+MAKE_ONE = "tracehouse token create NAME --scope admin"
+_SAFE = {"GET", "HEAD", "OPTIONS"}
+_PORT = re.compile(r":\d*$")
+_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="tracehouse"'}
+# A proxy adds these headers; clients behind it are on other machines.
+_OF_PROXIES = (
+    "forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip",
+)  # fmt: skip
+# All headers by which a client is identified.
+CLIENT_HEADERS = (
+    "authorization", "cookie", "host", "origin", "sec-fetch-site", "sec-fetch-mode", *_OF_PROXIES,
+)  # fmt: skip
 
 
 def need_all_pools(bearer: Bearer, what: str) -> None:
@@ -78,23 +93,6 @@ def check_data(reader: Store, pools: Collection[str]) -> None:
         names = ", ".join(sorted(pools))
         detail = f"no dumps yet of the pools that the token may see: {names}"
         raise Problem(404, "no_data", detail)
-
-
-Scope = TokenScope
-COOKIE = "tracehouse"  # has the token of the page's login
-MAKE_ONE = "tracehouse token create NAME --scope admin"
-_SAFE = {"GET", "HEAD", "OPTIONS"}
-_PORT = re.compile(r":\d*$")
-_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="tracehouse"'}
-# A proxy adds these headers; clients behind it are on other machines.
-_OF_PROXIES = (
-    "forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip",
-)  # fmt: skip
-
-# All headers by which a client is identified.
-CLIENT_HEADERS = (
-    "authorization", "cookie", "host", "origin", "sec-fetch-site", "sec-fetch-mode", *_OF_PROXIES,
-)  # fmt: skip
 
 
 class Unauthorized(Problem):

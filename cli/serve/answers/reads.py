@@ -1,4 +1,4 @@
-"""Answers from the live store: canned queries, the report, the schema and the status."""
+"""Answers from the live store: canned queries, reports, explanations, schema and status."""
 
 from __future__ import annotations
 
@@ -57,6 +57,9 @@ _TABLE = {200: table_content()}
 WAITING_SHARE = 0.75  # of the time of a query, for the judgement of a night
 _PAGED = (TABLE_FORMAT, *PAGING)
 _PARAMETER_FIELDS = ("name", "type", "is_required", "default", "choices", "least", "most", "doc")
+
+_EXPLAIN_FORMS = explain_forms.MEDIA_TYPES
+_PARAMETERS = ("group", "head", "format")
 
 
 @Operation("/v1/queries", "The canned queries.", {200: {"application/json": ROWS}, 304: {}})
@@ -207,10 +210,6 @@ def _describe(header: Header) -> dict[str, object]:
         "parameters": [{name: one[name] for name in _PARAMETER_FIELDS} for one in parameters],
         "columns": [column._asdict() for column in header.columns],
     }
-
-
-_EXPLAIN_FORMS = explain_forms.MEDIA_TYPES
-_PARAMETERS = ("group", "head", "format")
 
 
 @Operation(

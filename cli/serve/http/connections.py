@@ -32,6 +32,14 @@ _LONGEST = {
 
 _REMEDY = "send a longer manifest in a form, and ask for fewer names, or for globs of them"
 
+_MOST_BYTES = 16 << 10  # more than this is sent at once
+HEAD_SECONDS = 10.0  # longest time until the head of a request is complete
+READ_SECONDS = 60.0  # longest time in which a client reads nothing of an answer
+MOST_CONNECTIONS = 16_384
+WAITING_BYTES = 256 << 10  # reading pauses while more of a body waits
+READ_BYTES = 64 << 10  # parsed at a time; then other connections have their turn
+_OTHER_FILES = 512  # files that a service has open besides connections
+
 
 class HeadTooLongProblem(Problem):
     """The head of a request is above its limit."""
@@ -76,9 +84,6 @@ def _find_problem(scope: Scope) -> Problem | None:
     return None
 
 
-_MOST_BYTES = 16 << 10  # more than this is sent at once
-
-
 class JoinedWrites:
     """A transport around another, which sends an answer's head and short body in one system call.
 
@@ -115,15 +120,6 @@ class JoinedWrites:
         if self._waiting:
             self._transport.write(b"".join(self._waiting))
             self._waiting, self._byte_count = [], 0
-
-
-HEAD_SECONDS = 10.0  # longest time until the head of a request is complete
-READ_SECONDS = 60.0  # longest time in which a client reads nothing of an answer
-MOST_CONNECTIONS = 16_384
-WAITING_BYTES = 256 << 10  # reading pauses while more of a body waits
-READ_BYTES = 64 << 10  # parsed at a time; then other connections have their turn
-
-_OTHER_FILES = 512  # files that a service has open besides connections
 
 
 def most_connections() -> int:

@@ -1,4 +1,4 @@
-"""Endpoints: routes that check a token's scope, and their entries in the OpenAPI document."""
+"""Endpoints: routes that check a token's scope, their OpenAPI entries, and bodies of requests."""
 
 from __future__ import annotations
 
@@ -37,6 +37,18 @@ _MOST_CHUNKS = 64  # waiting chunks; each takes memory besides its bytes
 _PIECE_BYTES = 256 << 10  # unpacked at a time
 
 Settle = Callable[[], Awaitable[None]]  # completes what was written so far
+
+Schema = Mapping[str, Any]
+Content = Mapping[str, Schema]  # by media type
+Handler = Callable[[Request], Awaitable[Response]]
+Guard = Callable[[Request], AbstractAsyncContextManager[None]]
+TEXT: Schema = {"type": "string"}
+BYTES: Schema = {"type": "string", "format": "binary"}
+OBJECT: Schema = {"type": "object"}
+ROWS: Schema = {"type": "array", "items": OBJECT}
+JSON_OBJECT: Content = {"application/json": OBJECT}
+QUERY_PATH = "/v1/queries/{name}"  # an operation of the document for each canned query
+READ_PROBLEMS = (400, 404, 406, 429, 503, 504, 507)
 
 
 class TooLargeProblem(Problem):
@@ -200,20 +212,6 @@ def _unpack(stream: pa.CompressedInputStream, encoding: str) -> bytes:
     except (OSError, EOFError, pa.ArrowException) as error:
         raise PackingProblem(encoding, str(error)) from error
     return piece
-
-
-Schema = Mapping[str, Any]
-Content = Mapping[str, Schema]  # by media type
-Handler = Callable[[Request], Awaitable[Response]]
-Guard = Callable[[Request], AbstractAsyncContextManager[None]]
-
-TEXT: Schema = {"type": "string"}
-BYTES: Schema = {"type": "string", "format": "binary"}
-OBJECT: Schema = {"type": "object"}
-ROWS: Schema = {"type": "array", "items": OBJECT}
-JSON_OBJECT: Content = {"application/json": OBJECT}
-QUERY_PATH = "/v1/queries/{name}"  # an operation of the document for each canned query
-READ_PROBLEMS = (400, 404, 406, 429, 503, 504, 507)
 
 
 class Input(NamedTuple):

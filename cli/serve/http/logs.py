@@ -17,6 +17,9 @@ _MOST_AT_ONCE = 1000
 _RETRY_SECONDS = 1.0  # from a failure to the next try
 _PAUSE = 0.05  # seconds to gather lines: waking a thread for each would delay the others
 
+_STANDARD_ERROR = 2  # its file descriptor
+_LONGEST_TEXT = 4000  # characters
+
 
 class LineQueue:
     """Takes lines from any thread and writes them in order. Use as a context manager.
@@ -100,10 +103,6 @@ class LineQueue:
         except Empty:
             pass
         return lines
-
-
-_STANDARD_ERROR = 2  # its file descriptor
-_LONGEST_TEXT = 4000  # characters
 
 
 class Log:

@@ -1,4 +1,4 @@
-"""Threads for work that would block the event loop."""
+"""Threads for work that would block the event loop, stopped when its client goes away."""
 
 from __future__ import annotations
 

@@ -45,6 +45,12 @@ ORDER = ("manifest", "dump", "etrecord", "debug_buffer", "log", "qhas")
 _LONGEST_LINE = 4 << 10  # bytes
 _WANTED = 'wanted a line like {"manifest": 81, "dump": 35560} with the sizes of a dump'
 
+_PIECES = 2  # of an unpacked body, written without a return to the event loop
+Parts = Mapping[str, FormPart]
+_STATED = "manifest"  # the part that states the manifest
+_PRINTED = {"log": Sidecar.LOG, "qhas": Sidecar.QHAS}
+_COMPANIONS = {"etrecord": "ETRecord", "debug_buffer": "debug buffer"}
+
 
 class RecordProblem(Problem):
     """A stream is malformed, so that no record after this offset can be found."""
@@ -201,7 +207,6 @@ def _explain(error: ValueError | RecursionError) -> str:
 
 
 _Files = TypeVar("_Files", Spool, PartReader, RecordReader)
-_PIECES = 2  # of an unpacked body, written without a return to the event loop
 
 
 @asynccontextmanager
@@ -283,13 +288,6 @@ async def refusing(request: Request) -> AsyncIterator[None]:
         if declared is None or declared > KEPT_BYTES:
             problem.headers = {**(problem.headers or {}), "Connection": "close"}
         raise problem from (None if problem is error else error)
-
-
-Parts = Mapping[str, FormPart]
-
-_STATED = "manifest"  # the part that states the manifest
-_PRINTED = {"log": Sidecar.LOG, "qhas": Sidecar.QHAS}
-_COMPANIONS = {"etrecord": "ETRecord", "debug_buffer": "debug buffer"}
 
 
 def name_of_parts(parts: Parts) -> str:
