@@ -14,12 +14,11 @@ from tracehouse.ingest.errors import DumpError
 from tracehouse.ingest.etdump.arena import Arena, Fault, FaultyDumps
 from tracehouse.ingest.etdump.layouts import SignatureBook
 from tracehouse.ingest.etdump.limits import LIMIT_REASONS
-from tracehouse.ingest.etdump.runs import read_dumps
+from tracehouse.ingest.etdump.runs import read_dumps, recall_dump, remember_dump
 from tracehouse.ingest.etdump.schema import read_headers
 from tracehouse.ingest.file_magic import explain_fault
 from tracehouse.ingest.profiler_blob.blocks import find_blocks, is_profiler_blob
 from tracehouse.ingest.profiler_blob.runs import read_blob
-from tracehouse.ingest.repeated_dumps import EARLIER
 from tracehouse.ingest.schemas.dumps import ERRORS
 from tracehouse.ingest.tables.arrow_columns import EMPTY, renumber_dumps
 from tracehouse.ingest.tables.build import (
@@ -61,7 +60,7 @@ def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
     Returns:
         The decoded tables and the refusals; ``dump_index`` is the position in `buffers`.
     """
-    if len(buffers) == 1 and (known := EARLIER.read(buffers[0])):
+    if len(buffers) == 1 and (known := recall_dump(buffers[0])):
         record, tables = known
         sizes = np.array([memoryview(buffers[0]).nbytes])
         return DecodedBatch(build_tables(record, sizes) | tables, _NO_ERRORS)
@@ -75,7 +74,7 @@ def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
             signatures.add(decoded.book)
     tables = signatures.tables()
     if len(buffers) == 1 and not (faults or is_profiler_blob(buffers[0])):
-        EARLIER.add(buffers[0], tables)
+        remember_dump(buffers[0], tables)
     return DecodedBatch(_join(parts) | tables, _errors(_explain(faults, buffers)))
 
 

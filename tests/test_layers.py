@@ -43,10 +43,8 @@ ROOMS = {
     "ingest.etdump": {"signatures"},
     "ingest.tables": {"etdump", "producers", "schemas", "signatures"},
     "ingest.profiler_blob": {"errors", "etdump", "signatures"},
-    "ingest.repeated_dumps": {"etdump"},
     "ingest.decode": {
-        "batching", "errors", "etdump", "file_magic", "profiler_blob", "repeated_dumps", "schemas",
-        "tables",
+        "batching", "errors", "etdump", "file_magic", "profiler_blob", "schemas", "tables",
     },
     "ingest.etrecord": {
         "allowance", "debug_buffer", "errors", "etdump", "file_magic", "schemas", "sources",
@@ -173,7 +171,7 @@ EXCEPTIONS = {
     f"tracehouse/__init__.py imports {COMPUTED}": "the public names, each when it is asked for",
     f"cli/app.py imports {COMPUTED}": "its commands, each when it is asked for",
     f"queries/numeric_gap/reference_run.py imports {COMPUTED}": "modules of executorch.devtools",
-    f"queries/inspector/frames.py imports {COMPUTED}": "pandas, torch and so on, at need",
+    f"queries/event_blocks/frames.py imports {COMPUTED}": "pandas, torch and so on, at need",
 }
 
 # In the repository they stand beside the package that they are parts of, which links to them.

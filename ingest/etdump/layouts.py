@@ -27,6 +27,7 @@ from tracehouse.ingest.etdump.limits import (
     TOO_MUCH_TEXT,
     text_budget,
 )
+from tracehouse.ingest.etdump.templates import TEMPLATES
 from tracehouse.ingest.signatures import (
     EventSignature,
     LoggedEvent,
@@ -38,8 +39,8 @@ from tracehouse.ingest.signatures import (
 
 _FEW = 512  # events of a run; with more, distinct events are found first
 _FEW_RUNS = 64  # fewer runs are compared in Python
-_MOST_CACHED = 1 << 15  # events of all cached layouts
-_EVENT_TEXT = 64  # bytes of text that count as one cached event
+_EVENT_BYTES = 160  # that an event of a cached layout takes, and its number in the layout
+_NUMBER_BYTES = 16
 
 _STEP = np.uint64(0xD6E8FEB86659FD93)
 _NONE = np.zeros(0, np.int32)
@@ -65,35 +66,6 @@ class Layout:
     chain: NDArray[np.int32]
     text_bytes: int
     earlier: Ints | None = None
-
-
-_Key = tuple[tuple[LoggedEvent, ...], bytes]
-_Grouped = tuple[Layout, tuple[EventSignature, ...]]
-
-
-@dataclass
-class LayoutCache:
-    """A cache of layouts, so that a process groups the dumps of one program only once.
-
-    Threads may share the cache: entries are complete, and at worst one is lost.
-    """
-
-    known: dict[_Key, _Grouped] = field(default_factory=dict)
-    size: int = 0
-
-    def add(self, key: _Key, layout: _Grouped) -> None:
-        """Cache a layout unless it is large; the cache is emptied when it is full."""
-        size = len(key[0]) + len(key[1]) // 4 + layout[0].text_bytes // _EVENT_TEXT
-        if size > _MOST_CACHED:
-            return
-        if self.size + size > _MOST_CACHED:
-            self.known.clear()
-            self.size = 0
-        self.size += size
-        self.known[key] = layout
-
-
-CACHE = LayoutCache()
 
 
 @dataclass
@@ -129,7 +101,7 @@ class SignatureBook:
             FaultyDumps: The texts exceed the limit.
         """
         key = (tuple(events), codes.tobytes())
-        known = CACHE.known.get(key)
+        known = TEMPLATES.known.get(key)
         if known is None:
             grouped = group_events(key[0])
             text_bytes = sum(signature.text_bytes for signature in grouped.signatures)
@@ -137,7 +109,8 @@ class SignatureBook:
                 raise FaultyDumps({dump: TOO_MUCH_TEXT})
             ids = [self._id(signature) for signature in grouped.signatures]
             known = _lay_out(key[0], codes, grouped, ids, text_bytes), grouped.signatures
-            CACHE.add(key, known)
+            byte_count = _EVENT_BYTES * len(events) + _NUMBER_BYTES * len(codes) + text_bytes
+            TEMPLATES.add(key, known, byte_count)
         layout, signatures = known
         if layout.text_bytes > most_text:
             raise FaultyDumps({dump: TOO_MUCH_TEXT})

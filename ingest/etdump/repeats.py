@@ -32,6 +32,7 @@ from tracehouse.ingest.etdump.columns import DumpHeaders, Runs
 from tracehouse.ingest.etdump.flatbuffer import TableColumn
 from tracehouse.ingest.etdump.schema import PROFILE_WIDTHS, read_runs
 from tracehouse.ingest.etdump.scope import Scope
+from tracehouse.ingest.etdump.templates import DISTANCE, EQUAL, OUTSIDE, Template, make_template
 
 _MOST_VTABLES = 64  # of a template's tables; a runtime writes about ten
 
@@ -40,7 +41,6 @@ _VTABLE_BYTES = 4 + 2 * len(PROFILE_WIDTHS)  # read of a vtable: its sizes and t
 _ROUNDS = 3  # templates tried per length, for programs whose runs happen to be of one length
 _LONGEST = 1 << 18  # words; longer runs are read in full
 _SLAB = 1 << 16  # units compared at a time, to stay in the cache
-_EQUAL, _DISTANCE, _TIME, _OUTSIDE = range(4)  # kinds of words; only the first must be equal
 
 
 def can_be_templates(scope: Scope, runs: Runs) -> Mask:
@@ -166,32 +166,6 @@ class Pieces:
         return Pieces(self.dump[rows], self.word[rows], self.length[rows], self.from_end[rows])
 
 
-@dataclass(frozen=True)
-class _Template:
-    """A run that others may repeat, and which of its words may differ.
-
-    Pieces are compared in units of 8 bytes, from the unit that contains their first word.
-
-    Attributes:
-        run: The template.
-        units: The template's units.
-        is_equal: Whether both words of a unit must be equal.
-        equal: Words that must be equal in the other units.
-        distance: Words with a distance to a vtable.
-        start, end: Unit of each event's time, -1 if absent.
-        vtables: Spans read of its tables' vtables, in bytes relative to the dump's end.
-    """
-
-    run: int
-    units: NDArray[np.uint64]
-    is_equal: Mask
-    equal: Ints
-    distance: Ints
-    start: Ints
-    end: Ints
-    vtables: list[tuple[int, int]]
-
-
 def find_repeats(arena: Arena, pieces: Pieces) -> Repeats:
     """Find runs that need not be read, and read their templates."""
     open_ = (pieces.length > 0) & (pieces.word + pieces.length < len(arena.i32))
@@ -205,14 +179,15 @@ def find_repeats(arena: Arena, pieces: Pieces) -> Repeats:
             break
         chosen, scope, runs = found
         templates.append(Part(chosen, runs))
+        open_[chosen] = False
         for row, template in enumerate(_make_templates(scope, runs, pieces, chosen)):
-            open_[template.run] = False
-            block = _match(arena, pieces, template, open_)
+            run = int(chosen[row])
+            block = _match(arena, pieces, run, template, open_)
             open_[block.run] = False
             blocks.append(block)
             counts = np.bincount(pieces.dump[block.run], minlength=len(visited))
             visited += counts * scope.visited[row]
-            visited[pieces.dump[template.run]] += scope.visited[row]
+            visited[pieces.dump[run]] += scope.visited[row]
     return Repeats(templates, blocks, visited)
 
 
@@ -253,7 +228,7 @@ def _read_templates(arena: Arena, pieces: Pieces, open_: Mask) -> tuple[Ints, Sc
         open_[np.isin(pieces.length, pieces.length[chosen[~is_plain]])] = False
 
 
-def _make_templates(scope: Scope, runs: Runs, pieces: Pieces, chosen: Ints) -> Iterator[_Template]:
+def _make_templates(scope: Scope, runs: Runs, pieces: Pieces, chosen: Ints) -> Iterator[Template]:
     owner = np.concatenate([owner for owner, _ in scope.tables])
     table = np.concatenate([word for _, word in scope.tables])
     profiles = runs.profiles.tables
@@ -268,28 +243,17 @@ def _make_templates(scope: Scope, runs: Runs, pieces: Pieces, chosen: Ints) -> I
         )
 
 
-def _template(arena: Arena, pieces: Pieces, run: int, tables: Ints, times: list[Ints]) -> _Template:
+def _template(arena: Arena, pieces: Pieces, run: int, tables: Ints, times: list[Ints]) -> Template:
     """The template `run`, from the words of its tables and of its times."""
     first, length = int(pieces.word[run]), int(pieces.length[run])
     base = first >> 1  # the unit that holds the first word
     units = arena.u64[base : (first + length + 1) >> 1]
-    parts = np.full((len(units), 2), _OUTSIDE, np.uint8)
-    part = parts.reshape(-1)  # by word
-    part[first & 1 :][:length] = _EQUAL
-    part[tables - base * 2] = _DISTANCE
-    start, end = (np.where(place >= 0, (place >> 1) - base, -1) for place in times)
-    for time in (start, end):
-        parts[time[time >= 0]] = _TIME
-    is_equal = (parts == _EQUAL).all(axis=1)
-    return _Template(
-        run,
-        units,
-        is_equal,
-        np.flatnonzero((part == _EQUAL) & ~is_equal.repeat(2)),
-        np.flatnonzero(part == _DISTANCE),
-        start,
-        end,
-        _vtable_spans(arena, tables, int(pieces.dump[run])),
+    kinds = np.full(2 * len(units), OUTSIDE, np.uint8)  # by word
+    kinds[first & 1 :][:length] = EQUAL
+    kinds[tables - base * 2] = DISTANCE
+    start, end = (np.where(at >= 0, (at >> 1) - base, -1) for at in times)
+    return make_template(
+        units, kinds, start, end, _vtable_spans(arena, tables, int(pieces.dump[run]))
     )
 
 
@@ -300,22 +264,29 @@ def _vtable_spans(arena: Arena, tables: Ints, dump: int) -> list[tuple[int, int]
     return list(zip(begin.tolist(), (begin + sizes).tolist(), strict=True))
 
 
-def _match(arena: Arena, pieces: Pieces, template: _Template, open_: Mask) -> Block:
-    """The open runs that repeat the template, and their times."""
-    run = np.flatnonzero(open_ & (pieces.length == pieces.length[template.run]))
-    run = run[_has_vtables(arena, pieces, template, run)[pieces.dump[run]]]
-    run = run[pieces.word[run] - pieces.word[template.run] & 1 == 0]
+def _match(arena: Arena, pieces: Pieces, source: int, template: Template, open_: Mask) -> Block:
+    """The open runs that repeat the template of the run `source`, and their times."""
+    run = np.flatnonzero(open_ & (pieces.length == pieces.length[source]))
+    run = run[_has_vtables(arena, pieces, source, template, run)[pieces.dump[run]]]
+    run = run[pieces.word[run] - pieces.word[source] & 1 == 0]
     slab = max(_SLAB // len(template.units), 1)
     window = sliding_window_view(arena.u64, len(template.units))
-    found = [
-        _compare(window, pieces, template, run[i : i + slab])
-        for i in range(0, max(len(run), 1), slab)
-    ]
-    runs, starts, ends = zip(*found, strict=True)
-    return Block(np.concatenate(runs), template.run, list(starts), list(ends))
+    runs, starts, ends = [], [], []
+    for i in range(0, max(len(run), 1), slab):
+        some = run[i : i + slab]
+        units = window[pieces.word[some] >> 1]
+        moved = (pieces.from_end[some] - pieces.from_end[source]).astype(np.int32)
+        same = template.is_repeated(units, moved)
+        if not same.all():
+            some, units = some[same], units[same]
+        start, end = template.read_times(units)
+        runs.append(some)
+        starts.append(start)
+        ends.append(end)
+    return Block(np.concatenate(runs), source, starts, ends)
 
 
-def _has_vtables(arena: Arena, pieces: Pieces, template: _Template, run: Ints) -> Mask:
+def _has_vtables(arena: Arena, pieces: Pieces, source: int, template: Template, run: Ints) -> Mask:
     """Whether each dump has the template's vtables at the same distance from its end.
 
     False for dumps without any of these runs.
@@ -323,7 +294,7 @@ def _has_vtables(arena: Arena, pieces: Pieces, template: _Template, run: Ints) -
     has = np.zeros(len(arena.hi), bool)
     has[pieces.dump[run]] = True
     dump = np.flatnonzero(has)
-    home, hi = arena.hi[pieces.dump[template.run]], arena.hi[dump]
+    home, hi = arena.hi[pieces.dump[source]], arena.hi[dump]
     lowest = min((begin for begin, _ in template.vtables), default=0)
     same: Mask = (hi + lowest >= arena.lo[dump]) & (hi - home & 7 == 0)
     for begin, end in template.vtables:
@@ -331,32 +302,3 @@ def _has_vtables(arena: Arena, pieces: Pieces, template: _Template, run: Ints) -
         same &= (arena.u8[at] == arena.u8[home + begin : home + end]).all(axis=1)
     has[dump] = same
     return has
-
-
-def _compare(
-    window: NDArray[np.uint64], pieces: Pieces, template: _Template, run: Ints
-) -> tuple[Ints, NDArray[np.uint64], NDArray[np.uint64]]:
-    """The runs that repeat the template, their starts and their ends.
-
-    `window` has, for every unit of the arena, as many units from there on as the template has.
-    """
-    units = window[pieces.word[run] >> 1]
-    differs = units != template.units
-    differs &= template.is_equal
-    words = units.view(np.int32)
-    own = template.units.view(np.int32)
-    moved = (pieces.from_end[run] - pieces.from_end[template.run]).astype(np.int32)
-    same = (words[:, template.equal] == own[template.equal]).all(axis=1)
-    same &= (words[:, template.distance] - own[template.distance] == moved[:, None]).all(axis=1)
-    if differs.any():
-        same &= ~differs.any(axis=1)
-    if not same.all():
-        run, units = run[same], units[same]
-    return run, _times(units, template.start), _times(units, template.end)
-
-
-def _times(units: NDArray[np.uint64], places: Ints) -> NDArray[np.uint64]:
-    times: NDArray[np.uint64] = units[:, places]
-    if (places < 0).any():
-        times[:, places < 0] = 0
-    return times

@@ -1,10 +1,14 @@
-"""All runs and profile events of an arena, read in full or recognised as repeats. Pure."""
+"""All runs and profile events of an arena, read in full or recognised as repeats. Pure.
+
+A small dump alone in its arena may also repeat an earlier dump as a whole.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +20,24 @@ from tracehouse.ingest.etdump.layouts import SignatureBook, lay_out_runs
 from tracehouse.ingest.etdump.ledger import Ledger, repeated_text
 from tracehouse.ingest.etdump.limits import MOST_PART_TEXT, PART_BYTES
 from tracehouse.ingest.etdump.long_runs import read_long_run
-from tracehouse.ingest.etdump.repeats import Part, Pieces, Repeats, cut_pieces, find_repeats
-from tracehouse.ingest.etdump.schema import read_headers, read_runs
+from tracehouse.ingest.etdump.repeats import (
+    Part,
+    Pieces,
+    Repeats,
+    cut_pieces,
+    find_overlapping_fields,
+    find_repeats,
+    find_times,
+)
+from tracehouse.ingest.etdump.schema import read_headers, read_headers_of, read_runs
 from tracehouse.ingest.etdump.scope import PartTooLarge, Scope
+from tracehouse.ingest.etdump.templates import EQUAL, TEMPLATES, Template, make_template
+
+FEWEST_WORDS = 1 << 15
+"""Words of runs; with fewer, reading everything costs less than looking for repeats."""
+
+_LARGEST = FEWEST_WORDS * 4  # bytes of a known dump; runs of larger ones are compared
+_SIZE_BYTES = 256  # that the dumps of one size take if none of them is known
 
 
 def read_dumps(arena: Arena, book: SignatureBook, part_bytes: int) -> Iterator[Dumps]:
@@ -43,10 +62,6 @@ def read_dumps(arena: Arena, book: SignatureBook, part_bytes: int) -> Iterator[D
         ends = [*(np.flatnonzero(np.diff(part)) + 1).tolist(), count]
     for begin, end in pairwise([0, *ends]):
         yield from reader.read(slice(begin, end))
-
-
-FEWEST_WORDS = 1 << 15
-"""Words of runs; with fewer, reading everything costs less than looking for repeats."""
 
 
 @dataclass(frozen=True)
@@ -173,3 +188,98 @@ def _join(
 ) -> NDArray[np.uint64]:
     """Times of the runs read in full, then of the repeats, given as (runs x events)."""
     return np.concatenate([*read, *(slab.ravel() for slabs in repeated for slab in slabs)])
+
+
+@dataclass(frozen=True)
+class _KnownDump:
+    """A dump that was read in full, its contents, and the tables of its signatures."""
+
+    template: Template
+    record: Dumps
+    signatures: dict[str, Any]
+
+
+@dataclass
+class _DumpSize:
+    """The known dumps of one size, and how many dumps of this size were read in full."""
+
+    known: list[_KnownDump] = field(default_factory=list)
+    reads: int = 0
+
+
+def recall_dump(buffer: Any) -> tuple[Dumps, dict[str, Any]] | None:
+    """The contents of a dump that repeats a known one, and what was remembered with that."""
+    size = TEMPLATES.known.get(memoryview(buffer).nbytes)
+    if not (size and size.known):
+        return None
+    units = _units(buffer)[None, :]
+    for known in size.known:
+        if known.template.is_repeated(units)[0]:
+            start, end = known.template.read_times(units)
+            return replace(known.record, start=start[0], end=end[0]), known.signatures
+    return None
+
+
+def remember_dump(buffer: Any, signatures: dict[str, Any]) -> None:
+    """Keep a small, valid ETDump if another one of its size was read in full before.
+
+    Dumps of a size that never repeat one another are rarely kept, as studying them takes time.
+    """
+    byte_count = memoryview(buffer).nbytes
+    if byte_count > _LARGEST:
+        return
+    size = TEMPLATES.known.get(byte_count)
+    if size is None:
+        size = _DumpSize()
+        TEMPLATES.add(byte_count, size, _SIZE_BYTES)
+    size.reads += 1
+    if size.reads > 1 and size.reads.bit_count() == 1 and (known := _study(buffer, signatures)):
+        TEMPLATES.add(byte_count, size, 2 * byte_count)
+        size.known.insert(0, known)
+
+
+def _study(buffer: Any, signatures: dict[str, Any]) -> _KnownDump | None:
+    """The dump as a template; None if any of its objects overlaps the time of an event."""
+    arena, units = Arena([buffer]), _units(buffer)
+    head = Scope.of_dumps(arena, np.zeros(1, np.int64))
+    head.spans = []
+    heads = read_headers_of(head)
+    body = Scope.of_dumps(arena, heads.run_dump)
+    body.spans = []
+    profiles = read_runs(body, heads.run_word).profiles
+    (record,) = read_dumps(arena, SignatureBook(), _LARGEST)
+    order = _order_events(record, profiles.run)
+    start, end = (np.where(time < 0, -1, time >> 1)[order] for time in find_times(profiles.tables))
+    template = make_template(units, np.full(2 * len(units), EQUAL, np.uint8), start, end)
+    uses = _count_uses(arena, [head, body], len(units)).reshape(-1, 8)
+    if (uses[~template.is_equal] != 1).any() or len(find_overlapping_fields(profiles.tables)):
+        return None
+    return _KnownDump(template, record, signatures)
+
+
+def _order_events(record: Dumps, run: Ints) -> Ints:
+    """The order in which the record has the times of events, whose runs are given in file order."""
+    stored = np.concatenate([stored.run for stored in record.stored])
+    return np.argsort(np.argsort(stored)[run], kind="stable")
+
+
+def _count_uses(arena: Arena, scopes: list[Scope], units: int) -> Ints:
+    """For each byte, how many objects contain it; shape (units * 8,)."""
+    begins, ends = [np.zeros(1, np.int64)], [np.full(1, 12)]  # size, root offset and identifier
+    for scope in scopes:
+        for _, begin, end in scope.spans or []:
+            begins.append(begin)
+            ends.append(end)
+        for _, table in scope.tables:
+            vtable = np.unique(table * 4 - arena.i32[table])
+            begins.append(vtable)
+            ends.append(vtable + arena.u16[vtable >> 1])
+    begun, ended = (
+        np.bincount(np.concatenate(some), minlength=units * 8 + 1) for some in (begins, ends)
+    )
+    return np.cumsum(begun - ended)[:-1]
+
+
+def _units(buffer: Any) -> NDArray[np.uint64]:
+    view = memoryview(buffer).cast("B")
+    return np.frombuffer(b"".join([view, bytes(-len(view) % 8)]), np.uint64)

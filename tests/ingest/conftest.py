@@ -3,9 +3,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.stand_in_service import StandIn, stand_in_service
-from tracehouse.ingest import decode
 from tracehouse.ingest.etdump import runs
-from tracehouse.ingest.repeated_dumps import EarlierDumps
+from tracehouse.ingest.etdump.templates import TEMPLATES
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -17,9 +16,9 @@ def _small_dumps_repeat_runs_too():
 
 
 @pytest.fixture(autouse=True)
-def _no_dump_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_dump_is_known() -> None:
     """Dumps that earlier tests decoded are read in full."""
-    monkeypatch.setattr(decode, "EARLIER", EarlierDumps())
+    TEMPLATES.clear()
 
 
 @pytest.fixture

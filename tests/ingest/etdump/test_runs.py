@@ -9,10 +9,8 @@ import pytest
 
 from tests.support.corpus import CORPUS, read_dump
 from tracehouse import DecodedBatch, decode_dumps
-from tracehouse.ingest import decode
-from tracehouse.ingest.etdump import layouts, runs
-from tracehouse.ingest.etdump.layouts import LayoutCache
-from tracehouse.ingest.repeated_dumps import EarlierDumps
+from tracehouse.ingest.etdump import runs
+from tracehouse.ingest.etdump.templates import TEMPLATES
 
 DUMPS = [path.read_bytes() for path in sorted((CORPUS / "real").glob("*.etdp"))]
 MOST_CALLS = 2600  # it takes about 2,000; 3,200 when repeats were looked for, and what is absent
@@ -44,8 +42,7 @@ def test_decoding_one_small_dump_takes_few_calls_of_functions(
     monkeypatch.setattr(runs, "FEWEST_WORDS", 1 << 15)  # as it is outside of tests
     dump = read_dump("real/cnn_portable_n20")
     decode_dumps([dump])  # what only the first call does
-    monkeypatch.setattr(layouts, "CACHE", LayoutCache())
-    monkeypatch.setattr(decode, "EARLIER", EarlierDumps())
+    TEMPLATES.clear()
 
     def count_calls() -> int:
         count = 0

@@ -7,7 +7,7 @@ import tracemalloc
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -19,8 +19,8 @@ from tests.support.reference_reader import DumpFault, read_reference
 from tracehouse import DecodedBatch, decode_dumps
 from tracehouse.ingest import decode
 from tracehouse.ingest.etdump import long_runs, runs
+from tracehouse.ingest.etdump.templates import TEMPLATES
 from tracehouse.ingest.profiler_blob.blocks import is_profiler_blob
-from tracehouse.ingest.repeated_dumps import EarlierDumps
 
 Content = dict[str, Any]
 
@@ -111,9 +111,11 @@ def always_looking_for_repeats() -> Iterator[None]:
         yield
 
 
-def knowing_no_dump() -> AbstractContextManager[object]:
+@contextmanager
+def knowing_no_dump() -> Iterator[None]:
     """Within it, dumps are read in full, until one is known again."""
-    return patch.object(decode, "EARLIER", EarlierDumps())
+    TEMPLATES.clear()
+    yield
 
 
 def measure(dump: bytes) -> Cost:
