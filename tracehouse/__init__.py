@@ -40,21 +40,20 @@ if TYPE_CHECKING:
     from tracehouse.ingest.tracer.uploading import UploadSink
     from tracehouse.ingest.tracer.writer import ETDumpWriter
     from tracehouse.local import Warehouse
-    from tracehouse.queries.inspector.blocks import EventBlock
-    from tracehouse.queries.inspector.comparators import (
+    from tracehouse.queries.event_blocks.blocks import Event, EventBlock, PerfData
+    from tracehouse.queries.inspector.drop_in import Inspector, TimeScale
+    from tracehouse.queries.inspector.results import compare_results
+    from tracehouse.queries.inspector.vgf_neural_statistics import (
+        parse_vgf_neural_statistics_delegate_metadata,
+        parse_vgf_neural_statistics_metadata,
+    )
+    from tracehouse.queries.numeric_gap.comparators import (
         DebugHandle,
         IntermediateOutputMapping,
         L1Comparator,
         MSEComparator,
         NumericalComparatorBase,
         SNRComparator,
-    )
-    from tracehouse.queries.inspector.drop_in import Inspector, TimeScale
-    from tracehouse.queries.inspector.events import Event, PerfData
-    from tracehouse.queries.inspector.results import compare_results
-    from tracehouse.queries.inspector.vgf_neural_statistics import (
-        parse_vgf_neural_statistics_delegate_metadata,
-        parse_vgf_neural_statistics_metadata,
     )
     from tracehouse.queries.profiler_blob.blocks import ProfilerTimeScale, build_profiler_blocks
     from tracehouse.queries.profiler_blob.drop_in import deserialize_profile_results
@@ -160,8 +159,8 @@ _HOMES = {
     "ingest.tracer.uploading": ("UploadSink",),
     "ingest.tracer.writer": ("ETDumpWriter",),
     "local": ("Warehouse",),
-    "queries.inspector.blocks": ("EventBlock",),
-    "queries.inspector.comparators": (
+    "queries.event_blocks.blocks": ("Event", "EventBlock", "PerfData"),
+    "queries.numeric_gap.comparators": (
         "DebugHandle",
         "IntermediateOutputMapping",
         "L1Comparator",
@@ -170,7 +169,6 @@ _HOMES = {
         "SNRComparator",
     ),
     "queries.inspector.drop_in": ("Inspector", "TimeScale"),
-    "queries.inspector.events": ("Event", "PerfData"),
     "queries.inspector.results": ("compare_results",),
     "queries.inspector.vgf_neural_statistics": (
         "parse_vgf_neural_statistics_delegate_metadata",

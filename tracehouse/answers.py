@@ -69,7 +69,7 @@ class Answer:
 
     def to_pandas(self) -> pd.DataFrame:
         """A pandas DataFrame; without pandas this raises QueryError."""
-        from tracehouse.queries.inspector.frames import optional_module
+        from tracehouse.queries.event_blocks.frames import optional_module
 
         optional_module("pandas", "a DataFrame")
         frame: pd.DataFrame = self.table.to_pandas()

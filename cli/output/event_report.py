@@ -11,7 +11,7 @@ from tracehouse.cli.output.streams import write_note
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tracehouse.queries.event_blocks.blocks import BlockData
+    from tracehouse.queries.event_blocks.blocks import EventBlock
 
 
 def arrange_events(table: pa.Table, output: Format) -> pa.Table:
@@ -26,14 +26,12 @@ def arrange_events(table: pa.Table, output: Format) -> pa.Table:
     return table
 
 
-def write_block_notes(blocks: Sequence[BlockData]) -> None:
+def write_block_notes(blocks: Sequence[EventBlock]) -> None:
     """Print the notes of the blocks, and the number of samples left out, on standard error."""
     for block in blocks:
         for note in block.notes:
             write_note(f"note: block {block.name}: {note}")
-    count = sum(
-        len(event.samples.flagged) for block in blocks for event in block.events if event.samples
-    )
+    count = sum(len(event.flagged) for block in blocks for event in block.events)
     if count:
         write_note(
             f"note: impossible durations, left out of these numbers: {count:,}; "
@@ -50,7 +48,7 @@ def _replace_column(table: pa.Table, name: str, shown: Callable[[Any], str | Non
 
 
 def _shown_op_types(op_types: list[str]) -> str:
-    from tracehouse.queries.event_blocks.table import shorten_op_types
+    from tracehouse.queries.event_blocks.blocks import shorten_op_types
 
     return str(shorten_op_types(op_types))
 

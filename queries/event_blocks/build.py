@@ -18,15 +18,16 @@ from tracehouse.ingest.errors import DumpError, EtRecordError
 from tracehouse.ingest.sources.places import Source
 from tracehouse.ingest.sources.reading import read_dump_bytes, read_source
 from tracehouse.ingest.tables.user_kinds import rule_of_row, with_user_kinds
-from tracehouse.queries.event_blocks.blocks import BlockData, EventData
+from tracehouse.queries.event_blocks.blocks import Event, EventBlock
 from tracehouse.queries.event_blocks.logged_values import LoggedValues
 from tracehouse.queries.event_blocks.profile_samples import (
     EventPlaces,
     Group,
     ProfileSamples,
+    Samples,
     delegate_id,
 )
-from tracehouse.queries.event_blocks.samples import BlockValues, Samples, ValuesByRun
+from tracehouse.queries.event_blocks.samples import BlockValues, ValuesByRun
 from tracehouse.queries.event_blocks.scales import DelegateTimes, Scale, Scales
 from tracehouse.queries.event_blocks.time_scales import TimeScale, check_backends
 from tracehouse.warehouse.programs.correlation import BlockOrigin, Correlation, Origin
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from tracehouse.ingest.etrecord.record import EtRecord
 
 __all__ = [
-    "BlockData",
-    "EventData",
     "as_correlation",
     "build_event_blocks",
     "correlate",
@@ -62,7 +61,7 @@ def read_event_blocks(
     source_time_scale: TimeScale = TimeScale.NS,
     target_time_scale: TimeScale = TimeScale.MS,
     delegate_times: DelegateTimes = _NO_CLOCKS,
-) -> list[BlockData]:
+) -> list[EventBlock]:
     """The event blocks of a dump on disk; see `build_event_blocks`.
 
     An unreadable file raises SourceError, a malformed dump DumpError, a malformed ETRecord
@@ -131,7 +130,7 @@ def build_event_blocks(
     source_time_scale: TimeScale = TimeScale.NS,
     target_time_scale: TimeScale = TimeScale.MS,
     delegate_times: DelegateTimes = _NO_CLOCKS,
-) -> list[BlockData]:
+) -> list[EventBlock]:
     """Event blocks of the decoded tables of one dump.
 
     Args:
@@ -173,7 +172,7 @@ class _BlockBuilder:
         self._scales = scales
         self._correlation = correlation and correlation.renewed()
 
-    def blocks(self, found: Sequence[_RunsOfBlock]) -> list[BlockData]:
+    def blocks(self, found: Sequence[_RunsOfBlock]) -> list[EventBlock]:
         """The blocks of run signatures, given as rows with their runs."""
         located = [self._locate(row, runs) for row, runs in found]
         scales = {
@@ -195,33 +194,61 @@ class _BlockBuilder:
         runs: list[int],
         located: BlockOrigin,
         samples: Mapping[Group, Samples],
-    ) -> BlockData:
+    ) -> EventBlock:
         block, index = row["run_signature_id"], row["bundled_input_index"]
         signatures = self._signatures_of(row)
         values = BlockValues(
             self._logged, runs, signatures=signatures, chains=partial(self._profiles.chains, block)
         )
         expected, notes = self._reference_output(located.method, index)
-        return BlockData(
+        events = [
+            self._event(
+                signature,
+                samples.get((block, signature["event_signature_id"]), Samples()),
+                values=values.of(i),
+                origin=origin,
+            )
+            for i, (signature, origin) in enumerate(zip(signatures, located.origins, strict=True))
+        ]
+        return EventBlock(
             row["name"],
-            index,
+            events,
             *self._scales.time_scales,
-            values.outputs,
-            [
-                _event(
-                    signature,
-                    samples.get((block, signature["event_signature_id"])),
-                    values=values.of(i),
-                    origin=origin,
-                )
-                for i, (signature, origin) in enumerate(
-                    zip(signatures, located.origins, strict=True)
-                )
-            ],
+            index,
+            values.outputs.first,
             expected,
             located.method,
             located.method_candidates,
             located.notes + notes,
+            values.outputs,
+        )
+
+    def _event(
+        self, signature: Mapping[str, Any], samples: Samples, *, values: ValuesByRun, origin: Origin
+    ) -> Event:
+        id_, instruction = delegate_id(signature), signature["instruction_id"]
+        handles, op_types, stack_traces, modules, backend, num_outputs = origin
+        return Event(
+            name=(signature["debug_name"] or signature["name"]) if id_ is None else str(id_),
+            perf_data=samples.perf_data,
+            op_types=op_types,
+            delegate_debug_identifier=id_,
+            debug_handles=handles,
+            num_outputs=num_outputs,
+            stack_traces=stack_traces,
+            module_hierarchy=modules,
+            is_delegated_op=id_ is not None,
+            delegate_backend_name=backend,
+            _delegate_debug_metadatas=list(samples.metadata),
+            debug_data=values.first,
+            _instruction_id=-1 if instruction is None else instruction,
+            _delegate_time_scale_converter=self._scales.converter,
+            _start_time=samples.start_time,
+            _kind=signature["kind"],
+            samples_per_run=samples.samples_per_run,
+            flagged=list(samples.flagged),
+            values=values,
+            rule=rule_of_row(signature),
         )
 
     def _signatures_of(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -251,22 +278,6 @@ class _BlockBuilder:
         except EtRecordError as error:
             return None, [str(error)]
         return (cases[index] if index < len(cases) else None), []
-
-
-def _event(
-    signature: Mapping[str, Any], samples: Samples | None, *, values: ValuesByRun, origin: Origin
-) -> EventData:
-    id_, instruction = delegate_id(signature), signature["instruction_id"]
-    return EventData(
-        (signature["debug_name"] or signature["name"]) if id_ is None else str(id_),
-        signature["kind"],
-        -1 if instruction is None else instruction,
-        id_,
-        samples,
-        values,
-        *origin,
-        rule_of_row(signature),
-    )
 
 
 def _by_id(signatures: pa.Table) -> dict[int, dict[str, Any]]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tracehouse.ingest.debug_buffer import TensorValue
 from tracehouse.ingest.producers import Rule
-from tracehouse.queries.event_blocks.blocks import BlockData, EventData
+from tracehouse.queries.event_blocks.blocks import Event, EventBlock
 from tracehouse.queries.event_blocks.logged_values import LoggedValue
-from tracehouse.queries.event_blocks.samples import Samples, SampleStatistics
+from tracehouse.queries.event_blocks.samples import SampleStatistics, summarise_events
 from tracehouse.warehouse.load.delegate_metadata import parse_metadata
 
 MOST_ELEMENTS = 64
@@ -46,23 +46,26 @@ def _scalar(value: float | None) -> float | str | None:
     return value
 
 
-def event_blocks_json(blocks: Sequence[BlockData]) -> dict[str, list[dict[str, Any]]]:
+def event_blocks_json(blocks: Sequence[EventBlock]) -> dict[str, list[dict[str, Any]]]:
     """The blocks as plain values for a JSON writer.
 
     Statistics, `raw` and `start_time` are null for an event without profile events. An event has
     `samples_per_run` only if it repeats within a run, and `flagged` only if it has samples with
     wrong durations. Values from an ETRecord are null or empty without one.
     """
-    return {"event_blocks": [_block(block) for block in blocks]}
+    events = [event for block in blocks for event in block.events]
+    summaries = iter(summarise_events([e.perf_data.raw if e.perf_data else [] for e in events]))
+    return {"event_blocks": [_block(block, summaries) for block in blocks]}
 
 
-def _block(block: BlockData) -> dict[str, Any]:
+def _block(block: EventBlock, summaries: Iterator[SampleStatistics | None]) -> dict[str, Any]:
+    """The block; takes the statistics of its events from `summaries`."""
     return {
         "name": block.name,
         "bundled_input_index": block.bundled_input_index,
         "source_time_scale": block.source_time_scale.value,
         "target_time_scale": block.target_time_scale.value,
-        "run_output": _values(block.run_output),
+        "run_output": _values(block.run_output or []),
         "is_run_output_same_in_all_runs": block.outputs.is_same_in_all_runs,
         "reference_output": None
         if block.reference_output is None
@@ -70,20 +73,19 @@ def _block(block: BlockData) -> dict[str, Any]:
         "method": block.method,
         "method_candidates": block.method_candidates,
         "notes": block.notes,
-        "events": [_event(event) for event in block.events],
+        "events": [_event(event, next(summaries)) for event in block.events],
     }
 
 
-def _event(event: EventData) -> dict[str, Any]:
-    samples = event.samples
-    metadata = samples.metadata if samples else []
+def _event(event: Event, statistics: SampleStatistics | None) -> dict[str, Any]:
+    metadata = event.raw_delegate_debug_metadatas
     return {
         "name": event.name,
         "kind": event.kind,
         "unit": event.rule and event.rule.unit,
         "rule": event.rule and _rule(event.rule),
         "instruction_id": event.instruction_id,
-        **_samples(samples),
+        **_samples(event, statistics),
         "op_types": list(event.op_types),
         "delegate_debug_identifier": event.delegate_debug_identifier,
         "is_delegated_op": event.is_delegated_op,
@@ -105,17 +107,17 @@ def _rule(rule: Rule) -> dict[str, str]:
     return {"producer": rule.producer, matched: pattern, "source": rule.source}
 
 
-def _samples(samples: Samples | None) -> dict[str, Any]:
-    statistics = samples.statistics if samples else None
-    columns: dict[str, Any] = {"raw": samples.raw if samples else None}
-    if samples and samples.samples_per_run is not None:
-        columns["samples_per_run"] = samples.samples_per_run
-    if samples and samples.flagged:
-        columns["flagged"] = [flagged._asdict() for flagged in samples.flagged]
+def _samples(event: Event, statistics: SampleStatistics | None) -> dict[str, Any]:
+    is_timed, data = event.start_time is not None, event.perf_data
+    columns: dict[str, Any] = {"raw": (data.raw if data else []) if is_timed else None}
+    if event.samples_per_run is not None:
+        columns["samples_per_run"] = event.samples_per_run
+    if event.flagged:
+        columns["flagged"] = [flagged._asdict() for flagged in event.flagged]
     columns |= (
         statistics._asdict() if statistics else dict.fromkeys(SampleStatistics._fields) | {"n": 0}
     )
-    return columns | {"start_time": samples.start_time if samples else None}
+    return columns | {"start_time": event.start_time}
 
 
 def _values(values: Sequence[LoggedValue | str]) -> list[Any]:

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from tracehouse.queries.event_blocks.blocks import BlockData, EventData
+from tracehouse.queries.event_blocks.blocks import Event, EventBlock
 from tracehouse.queries.event_blocks.time_scales import TimeScale
 from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.programs.correlation import Hierarchy
@@ -46,7 +46,7 @@ class ModuleTotal(NamedTuple):
 
 
 def module_totals(
-    blocks: Iterable[BlockData], path: str, *, is_exact: bool = False
+    blocks: Iterable[EventBlock], path: str, *, is_exact: bool = False
 ) -> list[ModuleTotal]:
     """The time of a module in each block.
 
@@ -66,10 +66,9 @@ def module_totals(
         is_inside = partial(_has_path, path=inner_path, is_exact=is_exact)
     totals = []
     for block in blocks:
-        times = [_time(event) for event in _counted(block.events, is_inside)]
-        totals.append(
-            ModuleTotal(block.name, block.bundled_input_index, len(times), sum(times, 0.0))
-        )
+        times = [event.avg_per_run or 0.0 for event in _counted(block.events, is_inside)]
+        index = -1 if block.bundled_input_index is None else block.bundled_input_index
+        totals.append(ModuleTotal(block.name, index, len(times), sum(times, 0.0)))
     return totals
 
 
@@ -85,20 +84,20 @@ def _has_path(hierarchy: Hierarchy | None, *, path: str, is_exact: bool) -> bool
     return any(path in modules_above(known) for known in paths)
 
 
-def _hierarchies(blocks: Iterable[BlockData]) -> list[Hierarchy]:
+def _hierarchies(blocks: Iterable[EventBlock]) -> list[Mapping[str, Sequence[str]]]:
     """Modules by key of each node of the events of these blocks."""
     found = (node for block in blocks for e in block.events for node in e.module_hierarchy.values())
     return [*filter(None, found)]
 
 
-def module_paths(blocks: Iterable[BlockData]) -> list[str]:
+def module_paths(blocks: Iterable[EventBlock]) -> list[str]:
     """Paths of the modules of these blocks' events, without the whole program's."""
     modules = [module for hierarchy in _hierarchies(blocks) for module in hierarchy.values()]
     return sorted({path for path, *_ in filter(None, modules)} - {""})
 
 
 def module_total_table(
-    blocks: Sequence[BlockData], path: str, *, is_exact: bool, unit: TimeScale
+    blocks: Sequence[EventBlock], path: str, *, is_exact: bool, unit: TimeScale
 ) -> pa.Table:
     """One row per block in which the module has time, and one named ALL_BLOCKS with the sum.
 
@@ -121,7 +120,7 @@ def module_total_table(
     )
 
 
-def _known(blocks: Sequence[BlockData]) -> str:
+def _known(blocks: Sequence[EventBlock]) -> str:
     paths = module_paths(blocks)
     if not paths:
         return "no module is known; pass the dump's ETRecord with --etrecord"
@@ -131,11 +130,7 @@ def _known(blocks: Sequence[BlockData]) -> str:
     )
 
 
-def _counted(events: Iterable[EventData], is_inside: IsInside) -> Iterator[EventData]:
-    timed = [event for event in events if event.samples and event.samples.statistics]
+def _counted(events: Iterable[Event], is_inside: IsInside) -> Iterator[Event]:
+    timed: list[Any] = [event for event in events if event.perf_data and event.perf_data.raw]
     for group in groups_of_instruction(timed):
         yield from counted_of_group(group, is_inside)
-
-
-def _time(event: EventData) -> float:
-    return (event.samples and event.samples.avg_per_run) or 0.0

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from itertools import compress, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from tracehouse.ingest.tables.clocks import END_BEFORE_START, restore_starts
+from tracehouse.queries.event_blocks.blocks import PerfData
 from tracehouse.queries.event_blocks.logged_values import Instruction, LoggedValues
-from tracehouse.queries.event_blocks.samples import FlaggedSample, Samples, summarise_groups
+from tracehouse.queries.event_blocks.samples import FlaggedSample
 from tracehouse.queries.event_blocks.scales import Scale
 from tracehouse.warehouse.programs.correlation import Place
 from tracehouse.warehouse.programs.method_origins import is_in_program
@@ -26,6 +27,24 @@ Group = tuple[int, int]  # run signature and event signature
 _LAST_VALID_FLAG = 1
 
 _Ids = tuple[Any, Any, Any]  # instruction id and delegate ids
+
+
+class Samples(NamedTuple):
+    """All profile events of one signature in an event block, in file order.
+
+    Attributes:
+        perf_data: Durations, without the flagged ones; None if there are no others.
+        start_time: Clock reading in ticks at the start of each duration.
+        metadata: Delegate metadata of each duration, b"" if absent; empty if none has any.
+        samples_per_run: Number of durations of each run; None if no run has two.
+        flagged: Events with wrong durations.
+    """
+
+    perf_data: PerfData | None = None
+    start_time: list[int] | None = None
+    metadata: Sequence[bytes] = ()
+    samples_per_run: list[int] | None = None
+    flagged: Sequence[FlaggedSample] = ()
 
 
 class ProfileSamples:
@@ -56,20 +75,16 @@ class ProfileSamples:
         bounds = np.searchsorted(valid, self._bounds).tolist()
         durations = _scaled(self._duration[valid], bounds, [scales[key] for key in self._rows])
         raw, start = durations.tolist(), self._start[valid].tolist()
-        statistics = summarise_groups(durations, bounds)
         per_run, flagged = self._samples_per_run(), self._flagged()
         return {
             group: Samples(
-                raw=raw[first:last],
-                start_time=start[first:last],
-                metadata=self._metadata_of(group[1], valid[first:last]),
-                samples_per_run=per_run.get(group),
-                flagged=flagged.get(group, []),
-                statistics=statistics[number],
+                PerfData(raw[first:last]) if first < last else None,
+                start[first:last],
+                self._metadata_of(group[1], valid[first:last]),
+                per_run.get(group),
+                flagged.get(group, []),
             )
-            for number, (group, (first, last)) in enumerate(
-                zip(self._rows, pairwise(bounds), strict=True)
-            )
+            for group, (first, last) in zip(self._rows, pairwise(bounds), strict=True)
         }
 
     def is_inside(self, block: int, event_signature_id: int) -> bool:

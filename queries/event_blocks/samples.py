@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,38 +52,10 @@ class SampleStatistics(NamedTuple):
     stddev: float | None
 
 
-@dataclass(frozen=True)
-class Samples:
-    """All profile events of one signature in an event block, in file order.
-
-    Attributes:
-        raw: Durations in the target time scale, without the flagged ones.
-        start_time: Clock reading in ticks at the start of each of `raw`.
-        metadata: Delegate metadata of each of `raw`, b"" if absent; empty if none has any.
-        samples_per_run: Number of samples of each run in `raw`; None if no run has two.
-        flagged: Events with wrong durations, which all other fields leave out.
-        statistics: Statistics of `raw`; None if it is empty.
-    """
-
-    raw: list[float]
-    start_time: list[int]
-    metadata: list[bytes]
-    samples_per_run: list[int] | None
-    flagged: list[FlaggedSample]
-    statistics: SampleStatistics | None
-
-    @property
-    def avg_per_run(self) -> float | None:
-        """Sum of `raw` divided by the number of runs with samples; None if it is empty."""
-        if self.statistics is None or self.samples_per_run is None:
-            return self.statistics and self.statistics.avg
-        runs = sum(count > 0 for count in self.samples_per_run)
-        return self.statistics.avg * self.statistics.n / runs
-
-
-def summarise(durations: NDArray[np.float64]) -> SampleStatistics:
-    """The statistics of at least one duration."""
-    return next(_summarise_rows(durations[None, :]))
+def summarise_events(durations: Sequence[Sequence[float]]) -> list[SampleStatistics | None]:
+    """The statistics of the durations of each event; None for an event without any."""
+    bounds = [0, *accumulate(map(len, durations))]
+    return summarise_groups(np.array([*chain.from_iterable(durations)], np.float64), bounds)
 
 
 def summarise_groups(
@@ -150,6 +123,9 @@ class ValuesByRun:
         return _all(_is_same_list(values, first) for values in others)
 
 
+NO_VALUES = ValuesByRun((0,), lambda _: [])
+
+
 class BlockValues:
     """Values logged in the runs of one event block, by event signature."""
 
@@ -183,6 +159,8 @@ class BlockValues:
 
     def of(self, index: int) -> ValuesByRun:
         """The values of the block's event signature at this index."""
+        if not self._signatures[index]["is_logged"]:
+            return NO_VALUES
 
         def of_run(run: int) -> list[LoggedValue]:
             logged = self._logged.of_run(run)

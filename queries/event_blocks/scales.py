@@ -42,7 +42,7 @@ class Scales:
         """Compute the scales; converting between cycles and a unit of time raises QueryError."""
         self.time_scales = source, target
         self._scale = constant_scale(target_per_source(source, target))
-        self._converter = delegates if callable(delegates) else None
+        self.converter = delegates if callable(delegates) else None
         self._by_backend = {
             backend: constant_scale(target_per_source(clock, target))
             for backend, clock in ({} if callable(delegates) else delegates).items()
@@ -59,7 +59,7 @@ class Scales:
 
     def of_delegated(self, event: str, backend: str | None) -> Scale:
         """The scale of a delegated event, by its name and backend."""
-        if self._converter:
-            return converter_scale(self._converter, event)
+        if self.converter:
+            return converter_scale(self.converter, event)
         others = self._by_backend.get("", self._scale)
         return self._by_backend.get(backend or "", others)

@@ -8,17 +8,18 @@ from typing import Any
 import pyarrow as pa
 
 from tracehouse.ingest.schemas.dumps import UINT64
-from tracehouse.queries.event_blocks.blocks import BlockData, EventData
+from tracehouse.queries.event_blocks.blocks import (
+    FRAMEWORK_EVENT,
+    STATISTICS,
+    EventBlock,
+    shorten_op_types,
+)
+from tracehouse.queries.event_blocks.samples import summarise_events
 from tracehouse.queries.event_blocks.time_scales import TimeScale
-
-FRAMEWORK_EVENT = "OPERATOR_CALL"
-STATISTICS = ("p10", "p50", "p90", "avg", "min", "max")
-
-_MOST_OP_TYPES = 4
 
 
 def event_block_table(
-    blocks: Sequence[BlockData], unit: TimeScale | None, *, has_framework_events: bool
+    blocks: Sequence[EventBlock], unit: TimeScale | None, *, has_framework_events: bool
 ) -> pa.Table:
     """The columns of the Inspector's `print_data_tabular` and `save_data_to_tsv`, in their order.
 
@@ -38,8 +39,11 @@ def event_block_table(
         "event_block_name": pa.array([name for name, _ in rows], pa.string()),
         "event_name": pa.array([event.name for event in events], pa.string()),
     }
+    summaries = summarise_events(
+        [event.perf_data.raw if event.perf_data else [] for event in events]
+    )
     for name in STATISTICS:
-        values = pa.array([_statistic(event, name) for event in events], pa.float64())
+        values = pa.array([getattr(one, name, None) for one in summaries], pa.float64())
         columns[f"{name} ({unit})" if unit else name] = values
     columns |= {
         "op_types": pa.array([event.op_types for event in events], pa.list_(pa.string())),
@@ -47,9 +51,7 @@ def event_block_table(
         "delegate_backend_name": pa.array(
             [event.delegate_backend_name for event in events], pa.string()
         ),
-        "start_time": pa.array(
-            [event.samples and event.samples.start_time for event in events], pa.list_(UINT64)
-        ),
+        "start_time": pa.array([event.start_time for event in events], pa.list_(UINT64)),
     }
     return pa.table(columns)
 
@@ -69,21 +71,3 @@ def pandas_cells(table: pa.Table) -> pa.Table:
         texts = [None if value is None else str(spell(value)) for value in table[name].to_pylist()]
         table = table.set_column(table.column_names.index(name), name, pa.array(texts, pa.string()))
     return table.add_column(0, "", pa.array(range(table.num_rows), pa.int64()))
-
-
-def shorten_op_types(op_types: Sequence[str]) -> Sequence[str]:
-    """The operators, or for five or more a text with the first two and the last one.
-
-    >>> shorten_op_types(["a", "b", "c", "d", "e"])
-    "['a', 'b' ... 'e'] (5 total)"
-    """
-    if len(op_types) <= _MOST_OP_TYPES:
-        return op_types
-    first, second, last = op_types[0], op_types[1], op_types[-1]
-    return f"['{first}', '{second}' ... '{last}'] ({len(op_types)} total)"
-
-
-def _statistic(event: EventData, name: str) -> float | None:
-    statistics = event.samples.statistics if event.samples else None
-    value: float | None = getattr(statistics, name, None)
-    return value

@@ -18,31 +18,24 @@ from tracehouse.ingest.debug_buffer import OUTSIDE_BUFFER, TensorValue
 from tracehouse.ingest.sources.places import Source
 from tracehouse.ingest.sources.reading import read_dump_bytes, read_source
 from tracehouse.queries.errors import WrongTypeError, WrongValueError
-from tracehouse.queries.event_blocks.blocks import BlockData
+from tracehouse.queries.event_blocks.blocks import (
+    Event,
+    EventBlock,
+    MetadataParser,
+    event_columns,
+    printed_columns,
+)
 from tracehouse.queries.event_blocks.build import (
     EDGE_KEY,
     Buffer,
     build_event_blocks,
     decode_tables,
 )
+from tracehouse.queries.event_blocks.frames import html_table, new_frame, write_tsv
 from tracehouse.queries.event_blocks.module_totals import module_totals
 from tracehouse.queries.event_blocks.reference_outputs import with_reference_outputs
 from tracehouse.queries.event_blocks.scales import Converter
 from tracehouse.queries.event_blocks.time_scales import TimeScale
-from tracehouse.queries.inspector.blocks import (
-    EventBlock,
-    block_data,
-    event_columns,
-    inspector_block,
-    printed_columns,
-)
-from tracehouse.queries.inspector.comparators import (
-    NumericalComparator,
-    comparator_of,
-    warn_of_arrays,
-)
-from tracehouse.queries.inspector.events import Event, MetadataParser
-from tracehouse.queries.inspector.frames import html_table, new_frame, write_tsv
 from tracehouse.queries.inspector.gaps import gap_frame, logged_runs
 from tracehouse.queries.inspector.grid import grid_lines
 from tracehouse.queries.inspector.inspector_record import (
@@ -51,11 +44,16 @@ from tracehouse.queries.inspector.inspector_record import (
     SavedRecord,
     file_errors,
 )
-from tracehouse.queries.inspector.tensors import NUMPY, numpy_array, tensor_form
+from tracehouse.queries.inspector.tensors import NUMPY, numpy_array, show_tensors, tensor_form
 from tracehouse.queries.inspector.vgf_neural_statistics import (
     parse_vgf_neural_statistics_delegate_metadata,
 )
-from tracehouse.queries.numeric_gap.comparators import Comparator
+from tracehouse.queries.numeric_gap.comparators import (
+    Distance,
+    NumericalComparator,
+    find_comparators,
+    warn_of_arrays,
+)
 from tracehouse.queries.numeric_gap.reference_run import run_program
 
 __all__ = ["Inspector", "TimeScale"]
@@ -121,14 +119,13 @@ class Inspector:
             target_time_scale=self._target,
             delegate_times=delegate_time_scale_converter or {},
         )
-        self.event_blocks = [
-            inspector_block(
-                block, delegate_metadata_parser, delegate_time_scale_converter, self._tensors
-            )
-            for block in with_reference_outputs(blocks, correlation, bundled_input)
-        ]
+        self.event_blocks = with_reference_outputs(blocks, correlation, bundled_input)
         if debug_buffer_path is not None:
-            _warn_of_missing(blocks, os.fspath(debug_buffer_path))
+            _warn_of_missing(self.event_blocks, os.fspath(debug_buffer_path))
+        for block in self.event_blocks:
+            show_tensors(block, self._tensors)
+            for event in block.events:
+                event._delegate_metadata_parser = delegate_metadata_parser
 
     def __repr__(self) -> str:
         blocks = ", ".join(map(repr, self.event_blocks[:_MOST_BLOCKS]))
@@ -181,8 +178,8 @@ class Inspector:
         """
         if not isinstance(module_name, str):
             raise WrongTypeError(f"module_name: wanted a text, not {module_name!r:.100}")
-        blocks = [block_data(block) for block in self.event_blocks]
-        return sum((total.total for total in module_totals(blocks, module_name)), 0.0)
+        totals = module_totals(self.event_blocks, module_name)
+        return sum((total.total for total in totals), 0.0)
 
     def get_op_list(
         self, event_block: str, show_delegated_ops: bool | None = True
@@ -211,7 +208,7 @@ class Inspector:
 
     def calculate_numeric_gap(
         self,
-        distance: str | Comparator | NumericalComparator,
+        distance: str | Distance | NumericalComparator,
         disable_debug_handle_valdiation: bool = False,
         reference_graph: str | None = None,
     ) -> Any:
@@ -236,7 +233,7 @@ class Inspector:
         """
         if self._record is None:
             raise WrongValueError("a numeric gap needs an ETRecord with representative inputs")
-        comparator = comparator_of(distance, self)
+        [comparator] = find_comparators([distance], self).values()
         if self._tensors is numpy_array:
             warn_of_arrays(comparator)
         with self._record.on_disk() as source:
@@ -293,12 +290,12 @@ def _bytes(path: Path, argument: str, read: Callable[[Source], Buffer] = read_so
         return read(Source(os.fspath(path)))
 
 
-def _warn_of_missing(blocks: Iterable[BlockData], debug_buffer: str) -> None:
+def _warn_of_missing(blocks: Iterable[EventBlock], debug_buffer: str) -> None:
     """Warn if logged tensors are outside the debug buffer."""
     logged = (
         value
         for block in blocks
-        for values in (block.run_output, *(event.debug_data for event in block.events))
+        for values in (block.run_output or [], *(event.debug_data for event in block.events))
         for value in values
     )
     tensors = (one for value in logged for one in (value if isinstance(value, list) else [value]))

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracehouse.ingest.debug_buffer import TensorValue
-from tracehouse.queries.inspector.blocks import EventBlock, block_data
-from tracehouse.queries.inspector.comparators import (
+from tracehouse.queries.event_blocks.blocks import EventBlock
+from tracehouse.queries.inspector.tensors import TensorForm, numpy_array
+from tracehouse.queries.numeric_gap.comparators import (
     DebugHandle,
     IntermediateOutput,
     IntermediateOutputMapping,
     NumericalComparator,
+    as_float,
 )
-from tracehouse.queries.inspector.tensors import TensorForm, numpy_array
-from tracehouse.queries.numeric_gap.comparators import as_float
 from tracehouse.queries.numeric_gap.gap import numeric_gap
 from tracehouse.queries.numeric_gap.logged_operators import LoggedRun, first_logged_run
 from tracehouse.queries.numeric_gap.reference_run import ReferenceRun
@@ -29,10 +29,7 @@ _KEPT_AS = "keep"
 
 def logged_runs(blocks: Sequence[EventBlock], correlation: Correlation | None) -> list[LoggedRun]:
     """The present logged values of each block's events; blocks without values are left out."""
-    runs = [
-        first_logged_run(index, block_data(block), correlation)
-        for index, block in enumerate(blocks)
-    ]
+    runs = [first_logged_run(index, block, correlation) for index, block in enumerate(blocks)]
     return [run for run in runs if run.operators]
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from tracehouse.queries.inspector.frames import Columns
+from tracehouse.queries.event_blocks.frames import Columns
 from tracehouse.queries.printable import printable
 
 _PADDING = 2  # of a header, in addition to that of all cells

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from tracehouse.queries.errors import WrongTypeError, WrongValueError
+from tracehouse.queries.event_blocks.blocks import EventBlock
+from tracehouse.queries.event_blocks.frames import optional_module
 from tracehouse.queries.event_blocks.logged_values import as_array
-from tracehouse.queries.inspector.blocks import EventBlock
-from tracehouse.queries.inspector.frames import optional_module
 from tracehouse.queries.numeric_gap import output_gap
-from tracehouse.queries.numeric_gap.comparators import Comparator, cosine_similarity, mse, snr
+from tracehouse.queries.numeric_gap.comparators import Distance, cosine_similarity, mse, snr
 
-_METRICS: dict[str, Comparator] = {"snr": snr, "mse": mse, "cosine_similarity": cosine_similarity}
+_METRICS: dict[str, Distance] = {"snr": snr, "mse": mse, "cosine_similarity": cosine_similarity}
 _PLACES = 2
 _MARGIN = 1.25
 _LEAST_TICKS, _SPARSE_TICKS = 5, 20
@@ -65,7 +65,7 @@ def compare_results(
     return results
 
 
-def _rounded(metric: Comparator, reference: Any, output: Any) -> float:
+def _rounded(metric: Distance, reference: Any, output: Any) -> float:
     """The metric; NaN if an element is.
 
     Raises:

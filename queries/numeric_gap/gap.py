@@ -21,8 +21,9 @@ from tracehouse.queries.numeric_gap.comparators import (
     COMPARATORS,
     DIFFERENT,
     WITHIN,
-    Comparator,
     Comparison,
+    Distance,
+    NumericalComparator,
     column,
     compare,
     comparison_columns,
@@ -222,7 +223,7 @@ def _ordered(pairs: Sequence[Pair]) -> list[Pair]:
 def numeric_gap(
     base: Sequence[LoggedRun],
     head: Sequence[LoggedRun],
-    metrics: Iterable[str | Comparator] = tuple(COMPARATORS),
+    metrics: Iterable[str | Distance | NumericalComparator] = tuple(COMPARATORS),
     *,
     is_every_run: bool = False,
     tolerance_db: float = TOLERANCE_DB,
@@ -286,7 +287,10 @@ def _paired_runs(
 
 
 def _gaps(
-    base: LoggedRun, head: LoggedRun, comparators: Mapping[str, Comparator], tolerance_db: float
+    base: LoggedRun,
+    head: LoggedRun,
+    comparators: Mapping[str, NumericalComparator],
+    tolerance_db: float,
 ) -> Iterator[dict[str, Any]]:
     is_by_handle = all(any(op.debug_handles for op in run.operators) for run in (base, head))
     views = [run.flow.views if run.flow else {} for run in (base, head)]
@@ -343,7 +347,7 @@ def _side_columns(side: str, value: OperatorValue | None) -> dict[str, Any]:
 
 
 def _compared(
-    pair: Pair, comparators: Mapping[str, Comparator], tolerance_db: float
+    pair: Pair, comparators: Mapping[str, NumericalComparator], tolerance_db: float
 ) -> tuple[Comparison, bool | None]:
     """The comparison, and whether the two agree; None if that is unknown."""
     metrics = comparators.values()

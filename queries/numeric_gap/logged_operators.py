@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate, groupby
 from operator import itemgetter
@@ -15,10 +16,9 @@ import pyarrow as pa
 from tracehouse.ingest.debug_buffer import TensorValue
 from tracehouse.ingest.sources.places import Source
 from tracehouse.ingest.sources.reading import read_dump_bytes, read_source
+from tracehouse.queries.event_blocks.blocks import Event, EventBlock
 from tracehouse.queries.event_blocks.build import (
-    BlockData,
     Buffer,
-    EventData,
     as_correlation,
     build_event_blocks,
     decode_tables,
@@ -27,6 +27,7 @@ from tracehouse.queries.event_blocks.logged_values import (
     InstructionValue,
     LoggedValue,
     LoggedValues,
+    logged_value,
 )
 from tracehouse.queries.numeric_gap.program_flow import (
     ProgramFlow,
@@ -185,7 +186,7 @@ def build_logged_operators(
 
 def _blocks_of_method(
     tables: Mapping[str, pa.Table], correlation: Correlation | None, method: str | None
-) -> list[BlockData | None]:
+) -> list[EventBlock | None]:
     """The event blocks, with None in place of blocks that ran another method than `method`."""
     blocks = build_event_blocks(tables, correlation=correlation)
     if correlation is None or method is None:
@@ -198,10 +199,11 @@ def _blocks_of_method(
 
 
 def first_logged_run(
-    index: int, block: BlockData, correlation: Correlation | None = None
+    index: int, block: EventBlock, correlation: Correlation | None = None
 ) -> LoggedRun:
     """The first values that the events of a block logged, as one run with number `index`."""
-    program = _Program(block, correlation)
+    methods = [block.method] if block.method else []
+    program = _Program(replace(block, method_candidates=methods), correlation)
     operators = program.first_operators()
     return LoggedRun(index, block.method, operators, block.notes, program.flow)
 
@@ -209,10 +211,10 @@ def first_logged_run(
 class _Program:
     """The instructions of the runs of one block."""
 
-    def __init__(self, block: BlockData, correlation: Correlation | None) -> None:
+    def __init__(self, block: EventBlock, correlation: Correlation | None) -> None:
         self.block = block
         self._correlation = correlation
-        self._events: dict[_Key, EventData] = {}
+        self._events: dict[_Key, Event] = {}
         for event in block.events:
             if event.kind not in _NO_OPERATOR:
                 instruction = event.instruction_id if event.instruction_id != _OUTSIDE else None
@@ -254,7 +256,14 @@ class _Program:
     def first_operators(self) -> list[Operator]:
         """The events that logged values, as operators called once."""
         calls = (
-            (key, [tensor for value in event.debug_data for tensor in flat_tensors(value)])
+            (
+                key,
+                [
+                    tensor
+                    for value in event.debug_data
+                    for tensor in flat_tensors(logged_value(value))
+                ],
+            )
             for key, event in self._events.items()
         )
         operators = [self._operator(key, 0, values) for key, values in calls if values]
@@ -272,10 +281,10 @@ class _Program:
             (handles,) if isinstance(handles, int) else tuple(handles or ()),
             tuple(event.op_types),
             values,
-            self._results(event, handles) if isinstance(handles, list) else None,
+            None if handles is None or isinstance(handles, int) else self._results(event, handles),
         )
 
-    def _results(self, event: EventData, handles: list[int]) -> list[int | None] | None:
+    def _results(self, event: Event, handles: Sequence[int]) -> list[int | None] | None:
         if event.kind in ("kernel", "delegate_op") or self._delegates is None:
             return None
         return self._delegates.of(handles, event.num_outputs)

@@ -11,7 +11,8 @@ import pyarrow as pa
 from tracehouse.ingest.debug_buffer import TensorValue
 from tracehouse.queries.event_blocks.logged_values import LoggedValue, logged_value
 from tracehouse.queries.numeric_gap.comparators import (
-    Comparator,
+    Distance,
+    NumericalComparator,
     column,
     compare,
     comparison_columns,
@@ -67,7 +68,7 @@ class OutputBlock(Protocol):
 
 def compare_results(
     blocks: Sequence[OutputBlock],
-    metrics: Iterable[str | Comparator] = ("snr", "mse", "cosine_similarity"),
+    metrics: Iterable[str | Distance | NumericalComparator] = ("snr", "mse", "cosine_similarity"),
 ) -> pa.Table:
     """Compare the outputs of each block's first run with the ETRecord's reference outputs.
 
@@ -82,7 +83,7 @@ def compare_results(
 
 
 def _rows(
-    block_index: int, block: OutputBlock, comparators: Mapping[str, Comparator]
+    block_index: int, block: OutputBlock, comparators: Mapping[str, NumericalComparator]
 ) -> Iterator[dict[str, Any]]:
     absence = "no such reference output" if block.reference_output else "no reference output"
     pairs = zip_longest(_flat(block.reference_output or ()), _flat(block.run_output or ()))

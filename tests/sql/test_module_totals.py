@@ -125,7 +125,7 @@ def test_totals_of_a_dump_are_those_of_its_event_blocks(corpus, scope):
     expected = {
         (name, path): time
         for name, blocks in blocks_of_dump.items()
-        if not any(e.samples and e.samples.flagged for block in blocks for e in block.events)
+        if not any(e.flagged for block in blocks for e in block.events)
         for path, time in _times_of_blocks(blocks, is_exact=scope == "own").items()
     }
     assert len({path for _, path in expected}) > 5
@@ -137,7 +137,9 @@ def test_totals_of_a_dump_are_those_of_its_event_blocks(corpus, scope):
 
 def _times_of_blocks(blocks, *, is_exact):
     """Time of each module in all runs of blocks with a Method::execute."""
-    complete = [b for b in blocks if any(e.kind == "method" and e.samples for e in b.events)]
+    complete = [
+        b for b in blocks if any(e.kind == "method" and e.start_time is not None for e in b.events)
+    ]
     paths = {above for path in ["", *module_paths(blocks)] for above in modules_above(path)}
     times = Counter()
     for path in paths:

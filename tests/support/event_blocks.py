@@ -6,7 +6,8 @@ from typing import Any
 
 from tests.support.etdump_builder import build_etdump
 from tracehouse import decode_dumps
-from tracehouse.queries.event_blocks.build import BlockData, build_event_blocks
+from tracehouse.queries.event_blocks.blocks import EventBlock
+from tracehouse.queries.event_blocks.build import build_event_blocks
 from tracehouse.queries.event_blocks.json_form import event_blocks_json
 from tracehouse.queries.event_blocks.time_scales import TimeScale
 
@@ -29,7 +30,7 @@ def run(*events: Content, name: str = "Execute", **fields: Any) -> Content:
     return {"name": name, "events": list(events), **fields}
 
 
-def blocks_of(*runs: Content, **scales: Any) -> list[BlockData]:
+def blocks_of(*runs: Content, **scales: Any) -> list[EventBlock]:
     batch = decode_dumps([build_etdump({"run_data": list(runs)})])
     assert not batch.errors.num_rows
     return build_event_blocks(batch.tables, **scales)

@@ -17,7 +17,8 @@ from tests.support.store_template import copy_new_store
 from tracehouse import Warehouse
 from tracehouse.ingest.etrecord.record import read_etrecord
 from tracehouse.ingest.sources.places import Source
-from tracehouse.queries.event_blocks.build import BlockData, build_event_blocks, decode_tables
+from tracehouse.queries.event_blocks.blocks import EventBlock
+from tracehouse.queries.event_blocks.build import build_event_blocks, decode_tables
 from tracehouse.queries.event_blocks.time_scales import TimeScale
 from tracehouse.warehouse.engine.connection import open_reader, open_writer, use_database
 from tracehouse.warehouse.engine.migrations import FIRST_SCHEMA
@@ -128,7 +129,7 @@ def read_correlation(record: str) -> Correlation:
     return Correlation(read_etrecord(Source(str(MODELS / f"{record}.etrecord"))))
 
 
-def located_blocks(data: bytes, record: str) -> list[BlockData]:
+def located_blocks(data: bytes, record: str) -> list[EventBlock]:
     """The event blocks of a dump with an ETRecord of the corpus, in nanoseconds."""
     return build_event_blocks(
         decode_tables(data, "dump"),

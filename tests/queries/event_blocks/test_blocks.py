@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 
 from tests.support.event_blocks import blocks_of, integer, logged, run, timed
-from tracehouse.queries.event_blocks.module_totals import module_totals
-from tracehouse.queries.event_blocks.time_scales import TimeScale
-from tracehouse.queries.inspector.blocks import (
+from tracehouse.queries.event_blocks.blocks import (
+    Event,
     EventBlock,
-    block_data,
+    PerfData,
     event_columns,
-    inspector_block,
     printed_columns,
 )
-from tracehouse.queries.inspector.events import Event, PerfData
+from tracehouse.queries.event_blocks.module_totals import module_totals
+from tracehouse.queries.event_blocks.time_scales import TimeScale
+from tracehouse.queries.inspector.tensors import numpy_array, show_tensors
+from tracehouse.queries.numeric_gap.logged_operators import first_logged_run
 
 IN_FC = {"node": {"L__self__": ("", "Net"), "L__self__fc": ("fc", "torch.nn.Linear")}}
 
@@ -104,49 +105,39 @@ def test_a_block_is_shown_in_a_line():
     assert repr(EventBlock(None, [])) == "EventBlock(None, 0 events)"
 
 
-def test_a_block_there_and_back_is_the_same():
-    [block] = blocks_of(
-        run(timed("native_call_a", 0, 10, instruction_id=1, chain_index=0)),
-        run(timed("native_call_a", 20, 25, instruction_id=1, chain_index=0)),
-        target_time_scale=TimeScale.NS,
-    )
-    back = block_data(inspector_block(block, None, None))
-    assert (back.name, back.bundled_input_index, len(back.events)) == ("Execute", -1, 1)
-    [event], [again] = block.events, back.events
-    assert again.samples == event.samples
-    assert (again.kind, again.instruction_id) == (event.kind, event.instruction_id)
-
-
-def test_a_changed_event_goes_back_changed():
-    event = Event("a", PerfData([1.0]), module_hierarchy=dict(IN_FC), _instruction_id=4)
-    event.perf_data.raw.append(2.0)
-    event.debug_handles = (7, 8)
-    event.debug_data = [np.ones(2, np.float32), [np.zeros(1)], None, 3]
-    [built] = block_data(EventBlock("Execute", [event])).events
-    assert (built.samples.raw, built.samples.statistics.avg) == ([1.0, 2.0], 1.5)
-    assert (built.debug_handles, built.instruction_id) == ([7, 8], 4)
-    tensor, tensors, missing, number = built.debug_data
-    assert (tensor.dtype, tensor.shape, len(tensors), number) == ("float32", [2], 1, 3)
-    assert missing.missing == "missing"
-
-
 def test_repetitions_count_for_module_totals_until_samples_are_added():
     loop = run(*(timed("native_call_a", 0, 10, instruction_id=1, chain_index=0) for _ in "123"))
     [block] = blocks_of(loop, target_time_scale=TimeScale.NS)
-    [event] = (twin := inspector_block(block, None, None)).events
+    [event] = block.events
     event.module_hierarchy = dict(IN_FC)
-    [total] = module_totals([block_data(twin)], "fc")
+    [total] = module_totals([block], "fc")
     assert total.total == 30
     event.perf_data.raw.append(10.0)
-    [total] = module_totals([block_data(twin)], "fc")
+    [total] = module_totals([block], "fc")
     assert total.total == 10
 
 
-def test_modules_are_tuples_and_changed_handles_are_the_events_own():
+def test_a_changed_event_counts_as_changed():
+    event = Event("native_call_a", PerfData([1.0]), module_hierarchy=dict(IN_FC), _instruction_id=4)
+    event.perf_data.raw.append(2.0)
+    event.debug_handles = (7, 8)
+    event.debug_data = [np.ones(2, np.float32), [np.zeros(1)], None, 3]
+    block = EventBlock("Execute", [event])
+    assert module_totals([block], "fc")[0].total == 1.5
+    [operator] = first_logged_run(0, block).operators
+    assert (operator.debug_handles, operator.instruction_id) == ((7, 8), 4)
+    assert [tensor.dtype for tensor in operator.values] == ["float32", "float64", "", "int64"]
+    assert operator.values[2].missing == "missing"
+
+
+def test_shown_blocks_have_arrays_and_handles_of_their_own():
     [block] = blocks_of(run(timed("a", 0, 1), logged(integer(5), instruction_id=3)))
-    twin = inspector_block(block, None, None)
-    assert twin.events[1].debug_data == [5]
-    assert twin.method is None
+    shared = [7, 8]
+    block.events[0].debug_handles = shared
+    show_tensors(block, numpy_array)
+    assert block.events[1].debug_data == [5]
+    assert block.events[0].debug_handles == shared
+    assert block.events[0].debug_handles is not shared
 
 
 def test_a_block_is_a_data_frame():

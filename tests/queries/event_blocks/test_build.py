@@ -125,11 +125,11 @@ def test_every_sample_and_every_value_type_of_any_dump_is_accounted_for(content)
     batch = decode_dumps([build_etdump(content)])
     blocks = build_event_blocks(batch.tables, target_time_scale=TimeScale.NS)
     event_blocks_json(blocks)
-    samples = [e.samples for block in blocks for e in block.events if e.samples]
-    counted = sum(len(sample.raw) + len(sample.flagged) for sample in samples)
+    events = [(e, e.perf_data.raw if e.perf_data else []) for b in blocks for e in b.events]
+    counted = sum(len(raw) + len(event.flagged) for event, raw in events)
     assert counted == batch.tables["events"].num_rows
-    for sample in samples:
-        assert len(sample.raw) == len(sample.start_time)
-        assert len(sample.metadata) in (0, len(sample.raw))
-        if sample.statistics:
-            assert sample.statistics.p90 == np.percentile(sample.raw, 90)
+    for event, raw in events:
+        assert len(raw) == len(event.start_time or [])
+        assert len(event.raw_delegate_debug_metadatas) in (0, len(raw))
+        if raw:
+            assert event.perf_data.p90 == np.percentile(raw, 90)

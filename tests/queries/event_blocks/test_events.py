@@ -5,7 +5,7 @@ import statistics
 import numpy as np
 import pytest
 
-from tracehouse.queries.inspector.events import Event, PerfData
+from tracehouse.queries.event_blocks.blocks import Event, PerfData
 
 RAW = [0.7, 0.1, 0.4, 0.9, 0.3]
 

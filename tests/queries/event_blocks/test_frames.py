@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tracehouse.queries.inspector.frames import new_frame, write_tsv
+from tracehouse.queries.event_blocks.frames import new_frame, write_tsv
 from tracehouse.warehouse.errors import QueryError
 
 

@@ -7,25 +7,19 @@ import pytest
 from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import MODELS
 from tracehouse.ingest.sources.places import Source
-from tracehouse.queries.event_blocks.build import BlockData, EventData, read_event_blocks
+from tracehouse.queries.event_blocks.blocks import Event, EventBlock, PerfData
+from tracehouse.queries.event_blocks.build import read_event_blocks
 from tracehouse.queries.event_blocks.module_totals import (
     module_paths,
     module_total_table,
     module_totals,
 )
-from tracehouse.queries.event_blocks.samples import Samples, SampleStatistics, ValuesByRun
 from tracehouse.queries.event_blocks.time_scales import TimeScale
 from tracehouse.warehouse.errors import QueryError
-from tracehouse.warehouse.programs.correlation import Origin
-
-NOTHING = ValuesByRun([], lambda _: [])
 
 
 def event(kind, instruction, time, *modules, handles=1, samples_per_run=None):
     """An event of one node per module path."""
-    statistics = SampleStatistics(time, time, time, time, time, time, time, time, 1, None)
-    if samples_per_run:
-        statistics = statistics._replace(n=sum(samples_per_run))
     hierarchy = {
         f"node{i}_": {
             f"L__self__{part}": [part, "Module"]
@@ -33,9 +27,15 @@ def event(kind, instruction, time, *modules, handles=1, samples_per_run=None):
         }
         for i, path in enumerate(modules)
     }
-    origin = Origin(handles if modules else None, module_hierarchy=hierarchy)
-    samples = Samples([time], [0], [], samples_per_run, [], statistics)
-    return EventData("name", kind, instruction, None, samples, NOTHING, *origin)
+    return Event(
+        "name",
+        PerfData([time] * sum(samples_per_run or [1])),
+        debug_handles=handles if modules else None,
+        module_hierarchy=hierarchy,
+        _instruction_id=instruction,
+        _kind=kind,
+        samples_per_run=samples_per_run,
+    )
 
 
 def _ends(path):
@@ -43,7 +43,7 @@ def _ends(path):
 
 
 def block(*events):
-    return BlockData("Execute", -1, TimeScale.NS, TimeScale.MS, NOTHING, list(events))
+    return EventBlock("Execute", list(events))
 
 
 def total(path, *events, is_exact=False):
@@ -150,7 +150,7 @@ def test_totals_of_a_real_program_are_those_of_its_kernels_and_delegate_calls():
     )
     assert module_paths(blocks) == ["c1", "c2", "fc"]
     everything = sum(
-        event.samples.statistics.avg
+        event.perf_data.avg
         for event in blocks[1].events
         if event.kind in ("kernel", "delegate_call")
     )

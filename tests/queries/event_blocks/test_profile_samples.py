@@ -14,8 +14,9 @@ from tests.support.event_blocks import integer, logged, run, timed
 from tests.tools.fuzz import worst_cases
 from tracehouse.queries.event_blocks import samples as samples_module
 from tracehouse.queries.event_blocks.build import build_event_blocks, decode_tables
+from tracehouse.queries.event_blocks.json_form import event_blocks_json
 from tracehouse.queries.event_blocks.logged_values import LoggedValues
-from tracehouse.queries.event_blocks.samples import summarise, summarise_groups
+from tracehouse.queries.event_blocks.samples import summarise_events, summarise_groups
 
 Count = Callable[[bytes], int]
 
@@ -34,7 +35,7 @@ def percentiles_of(monkeypatch: pytest.MonkeyPatch) -> Count:
 
     def count(dump: bytes) -> int:
         passes.clear()
-        assert build_event_blocks(decode_tables(dump, "dump"))
+        assert event_blocks_json(build_event_blocks(decode_tables(dump, "dump")))
         return len(passes)
 
     return count
@@ -55,7 +56,7 @@ def test_statistics_of_many_groups_are_those_of_each():
     sizes = [*rng.integers(0, 12, 300).tolist(), 1000, 0, 257]
     bounds = [0, *np.cumsum(sizes).tolist()]
     durations = rng.lognormal(10, 3, bounds[-1])
-    each = [summarise(part) if len(part) else None for part in np.split(durations, bounds[1:-1])]
+    each = [one for part in np.split(durations, bounds[1:-1]) for one in summarise_events([part])]
     assert summarise_groups(durations, bounds) == each
     assert summarise_groups(durations[:0], [0]) == []
 

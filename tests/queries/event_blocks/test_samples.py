@@ -39,8 +39,8 @@ def test_the_average_per_run_counts_runs_not_samples():
         target_time_scale=TimeScale.NS,
     )
     [event] = block.events
-    assert event.samples.samples_per_run == [2, 1, 0]
-    assert event.samples.avg_per_run == 3.0
+    assert event.samples_per_run == [2, 1, 0]
+    assert event.avg_per_run == 3.0
 
 
 def test_every_sample_of_an_event_that_repeats_within_a_run_is_kept():

@@ -13,7 +13,7 @@ def durations(**options):
     [block] = blocks_of(
         run(timed("plain", 0, 3000), timed("", 0, 3000, delegate_debug_id_str="inner")), **options
     )
-    return [event.samples.raw for event in block.events]
+    return [event.perf_data.raw for event in block.events]
 
 
 def test_delegates_have_the_clock_of_the_dump_unless_told():
@@ -56,7 +56,7 @@ def test_a_converter_loses_no_digits_to_large_readings_and_may_have_an_origin():
         run(timed("", start, start + 7, delegate_debug_id_int=4)),
         delegate_times=lambda _, value: 5 + value / 1000,
     )
-    assert block.events[0].samples.raw == pytest.approx([0.007], rel=1e-12)
+    assert block.events[0].perf_data.raw == pytest.approx([0.007], rel=1e-12)
 
 
 @pytest.mark.parametrize(

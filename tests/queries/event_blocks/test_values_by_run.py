@@ -11,7 +11,8 @@ import pytest
 from tests.support.corpus import CORPUS, read_dump, read_golden
 from tests.support.event_blocks import Content, blocks_of, integer, logged, run, timed
 from tracehouse import decode_dumps
-from tracehouse.queries.event_blocks.build import BlockData, build_event_blocks
+from tracehouse.queries.event_blocks.blocks import EventBlock
+from tracehouse.queries.event_blocks.build import build_event_blocks
 from tracehouse.queries.event_blocks.json_form import value_json
 from tracehouse.queries.event_blocks.samples import ValuesByRun
 
@@ -47,7 +48,7 @@ def values_of(*runs: list[Content], buffer: bytes | None = NAN * 2) -> ValuesByR
     return event.values
 
 
-def read_blocks(name: str) -> list[BlockData]:
+def read_blocks(name: str) -> list[EventBlock]:
     buffer = (CORPUS / f"{name}.debug.bin").read_bytes()
     return build_event_blocks(decode_dumps([read_dump(name)]).tables, debug_buffer=buffer)
 
@@ -183,7 +184,7 @@ def test_a_negative_size_makes_its_tensor_missing_and_nothing_else():
     [block] = read_blocks("synthetic/value_negative_size")
     [value] = map(value_json, block.events[0].debug_data)
     assert value["missing"] == "negative size"
-    assert block.events[0].samples is not None
+    assert block.events[0].perf_data is not None
 
 
 STRIDES = "I10: strides are ignored"

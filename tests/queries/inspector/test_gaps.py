@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from tracehouse.ingest.debug_buffer import TensorValue
-from tracehouse.queries.inspector.blocks import EventBlock
-from tracehouse.queries.inspector.comparators import MSEComparator
-from tracehouse.queries.inspector.events import Event
+from tracehouse.queries.event_blocks.blocks import Event, EventBlock
 from tracehouse.queries.inspector.gaps import gap_frame, logged_runs
+from tracehouse.queries.numeric_gap.comparators import MSEComparator
 from tracehouse.queries.numeric_gap.logged_operators import LoggedRun
 from tracehouse.queries.numeric_gap.reference_run import ReferenceRun
 from tracehouse.queries.numeric_gap.run_values import Operator

@@ -5,20 +5,25 @@ import math
 import numpy as np
 import pytest
 
-from tracehouse.queries.inspector.comparators import (
+from tracehouse.queries.numeric_gap.comparators import (
     IntermediateOutput,
     L1Comparator,
     MSEComparator,
     NumericalComparatorBase,
     SNRComparator,
-    comparator_of,
+    as_float,
+    find_comparators,
     op_names,
     warn_of_arrays,
 )
-from tracehouse.queries.numeric_gap.comparators import as_float
 from tracehouse.warehouse.errors import QueryError
 
 ONES = np.ones(3)
+
+
+def comparator_of(distance, inspector):
+    [comparator] = find_comparators([distance], inspector).values()
+    return comparator
 
 
 def hashable(*values):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tracehouse.ingest.debug_buffer import TensorValue
 from tracehouse.queries.numeric_gap.comparators import (
     COMPARATORS,
+    MSEComparator,
     compare,
     cosine_similarity,
     count_nan,
@@ -21,6 +22,7 @@ from tracehouse.queries.numeric_gap.comparators import (
 from tracehouse.warehouse.errors import QueryError
 
 NAMES = ("base", "head")
+ALL = find_comparators(COMPARATORS).values()
 NUMBERS = st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=9)
 
 
@@ -83,7 +85,7 @@ def test_what_has_no_answer_is_nan_and_what_has_no_difference_is_none():
 
 
 def test_shapes_that_differ_are_a_reason_and_never_broadcast():
-    comparison = compare(tensor([1, 2]), tensor(1, 2), COMPARATORS.values(), NAMES)
+    comparison = compare(tensor([1, 2]), tensor(1, 2), ALL, NAMES)
     assert comparison == ("not_compared", "shapes differ: [1, 2] and [2]", [None] * 4)
 
 
@@ -93,14 +95,14 @@ def test_missing_elements_are_a_reason():
         ((missing, tensor(1)), "base: no debug buffer"),
         ((tensor(1), missing), "head: no debug buffer"),
     ):
-        assert compare(*pair, COMPARATORS.values(), NAMES)[:2] == ("not_compared", reason)
+        assert compare(*pair, ALL, NAMES)[:2] == ("not_compared", reason)
     assert count_nan(missing) is None
 
 
 def test_verdict_tells_nan_from_zero_and_sees_no_dtype():
     odd = tensor(math.nan, 1)
     assert compare(odd, odd, [], NAMES).verdict == "equal"
-    assert compare(odd, tensor(0, 1), [mse], NAMES) == ("different", None, [0])
+    assert compare(odd, tensor(0, 1), [MSEComparator()], NAMES) == ("different", None, [0])
     assert compare(tensor(2), tensor(2, dtype="int64"), [], NAMES).verdict == "equal"
     assert count_nan(odd) == 1
 
@@ -110,7 +112,10 @@ def test_comparators_are_found_by_name_or_are_your_own():
         return np.abs(reference - value).max()
 
     found = find_comparators(["SNR", largest, " l1 "])
-    assert found == {"snr": snr, "largest": largest, "l1": l1}
+    assert [*found] == ["snr", "largest", "l1"]
+    assert [one.element_compare(array(1, 5), array(2, 2)) for one in found.values()] == [
+        pytest.approx(10 * math.log10(2.6)), 3, 4,
+    ]  # fmt: skip
     assert compare(tensor(1, 5), tensor(2, 2), found.values(), NAMES).metrics[1] == 3
 
 
