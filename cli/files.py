@@ -8,7 +8,7 @@ from tracehouse.cli.output.streams import write_note
 
 if TYPE_CHECKING:
     from tracehouse.ingest.etrecord.record import EtRecord
-    from tracehouse.ingest.sources.folder_names import Companions
+    from tracehouse.ingest.sources.listing import Companions
     from tracehouse.ingest.sources.places import Source
 
 
@@ -40,7 +40,7 @@ def find_companions(
     dump: Source, *, etrecord: str | None = None, debug_buffer: str | None = None
 ) -> Companions:
     """The named ETRecord and debug buffer of a dump; by default those that an ingest would find."""
-    from tracehouse.ingest.sources.folder_names import CompanionFinder, Companions
+    from tracehouse.ingest.sources.listing import CompanionFinder, Companions
 
     beside = CompanionFinder().find(dump)
     return Companions(

@@ -12,7 +12,7 @@ from tracehouse.cli.options import TextOption
 from tracehouse.ingest.schemas.attributes import SECTIONS, short_name
 
 if TYPE_CHECKING:
-    from tracehouse.ingest.found_dumps import FoundDumps
+    from tracehouse.ingest.dump import FoundDumps
 
 MANIFEST = tuple(
     TextOption(
@@ -42,7 +42,7 @@ def find_dumps(
 
     A malformed option raises UsageError, an unreadable file IngestError.
     """
-    from tracehouse.ingest.found_dumps import FoundDumps
+    from tracehouse.ingest.dump import FoundDumps
 
     manifest = dict(options)
     record = etrecord_source(manifest.pop("etrecord"))

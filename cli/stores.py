@@ -18,7 +18,7 @@ from tracehouse.warehouse.errors import StoreError, StoreLockedError
 
 if TYPE_CHECKING:
     from tracehouse.cli.remote.questions import RemoteStore
-    from tracehouse.ingest.found_dumps import FoundDumps
+    from tracehouse.ingest.dump import FoundDumps
     from tracehouse.queries.report.content import Report
     from tracehouse.queries.report.settings import Settings
     from tracehouse.warehouse.load.summary import IngestSummary

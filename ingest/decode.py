@@ -11,21 +11,20 @@ import pyarrow as pa
 
 from tracehouse.ingest.batching import batches
 from tracehouse.ingest.errors import DumpError
-from tracehouse.ingest.etdump.arena import Arena, Fault, FaultyDumps
+from tracehouse.ingest.etdump.arena import LIMIT_REASONS, Arena, Fault, FaultyDumps
 from tracehouse.ingest.etdump.layouts import SignatureBook
-from tracehouse.ingest.etdump.limits import LIMIT_REASONS
 from tracehouse.ingest.etdump.runs import read_dumps, recall_dump, remember_dump
 from tracehouse.ingest.etdump.schema import read_headers
 from tracehouse.ingest.file_magic import explain_fault
-from tracehouse.ingest.profiler_blob.blocks import find_blocks, is_profiler_blob
-from tracehouse.ingest.profiler_blob.runs import read_blob
+from tracehouse.ingest.profiler_blob import find_blocks, is_profiler_blob, read_blob
 from tracehouse.ingest.schemas.dumps import ERRORS
-from tracehouse.ingest.tables.arrow_columns import EMPTY, renumber_dumps
 from tracehouse.ingest.tables.build import (
+    EMPTY,
     SignatureTables,
     build_event_signatures,
     build_run_signatures,
     build_tables,
+    renumber_dumps,
 )
 
 ARENA_BYTES = 16 << 20

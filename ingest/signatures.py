@@ -1,6 +1,6 @@
 """Event and run signatures as the ExecuTorch Inspector defines them, with ids that never change.
 
-The kind of an event comes from its producer's rule, see `producers`.
+The kind of an event comes from its producer's rule, see `producers`, or from a user's.
 
 An id is the first 8 bytes (big-endian, top bit cleared) of the BLAKE2b-64 digest of a canonical
 encoding: a version tag, then each part as a type byte and its content: 0 for null; 1 and a
@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from tracehouse.ingest.producers import shipped_producers
+from tracehouse.ingest.producers import Rule, known_producers, shipped_producers, user_rules
 
 LONG, SHORT = "long", "short"  # runs that look alike
 
@@ -272,3 +273,28 @@ def _encode(part: Encodable) -> bytes:
     if isinstance(part, int):
         return b"\x01" + struct.pack("<q", part)
     return b"\x02" + struct.pack("<Q", len(part)) + part
+
+
+def rule_of_row(row: Mapping[str, Any]) -> Rule | None:
+    """The rule for a row of event signatures; None if none matches."""
+    name = bytes.fromhex(row["name_hex"]) if row["name_hex"] else row["name"].encode()
+    return known_producers().rule_of(name, _delegate_id(row))
+
+
+def with_user_kinds(signatures: pa.Table) -> pa.Table:
+    """Rows of `ingest.schemas.dumps.EVENT_SIGNATURES`, with kind and unit by a user's rules."""
+    if not user_rules():
+        return signatures
+    rows = signatures.to_pylist()
+    for row in rows:
+        rule = rule_of_row(row)
+        if rule or row["kind"] != KERNEL:  # an unnamed kernel stays one
+            row["kind"] = rule.kind if rule else kind_without_rule(_delegate_id(row))
+        row["unit"] = rule.unit if rule else None
+    return pa.Table.from_pylist(rows, signatures.schema)
+
+
+def _delegate_id(row: Mapping[str, Any]) -> int | bytes | None:
+    number: int | None = row["delegate_id_int"]
+    text: str | None = row["delegate_id_str"]
+    return text.encode() if number is None and text else number

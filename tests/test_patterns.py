@@ -71,7 +71,7 @@ OWN = {
     "action.review": ["[^A-Za-z0-9_.]+"],
     "cli.commands.sql": ["_COMMENT"],
     "cli.options": ["_NEXT_FIELD"],
-    "ingest.manifest.path_template": ["_TOKENS"],
+    "ingest.manifest.resolver": ["_TOKENS"],
     "ingest.producers": ["{}"],  # see test_rules_of_producers_take_linear_time
     "ingest.recording.session": ["_LOGGED"],
     "ingest.tracer.event_tracer": ["{}", "{}"],

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
         ProfilingLevel,
         Tensor,
     )
-    from tracehouse.ingest.tracer.streaming import FolderSink, StreamingTracer
-    from tracehouse.ingest.tracer.uploading import UploadSink
+    from tracehouse.ingest.tracer.streaming import FolderSink, StreamingTracer, UploadSink
     from tracehouse.ingest.tracer.writer import ETDumpWriter
     from tracehouse.local import Warehouse
     from tracehouse.queries.event_blocks.blocks import Event, EventBlock, PerfData
@@ -55,9 +54,12 @@ if TYPE_CHECKING:
         NumericalComparatorBase,
         SNRComparator,
     )
-    from tracehouse.queries.profiler_blob.blocks import ProfilerTimeScale, build_profiler_blocks
-    from tracehouse.queries.profiler_blob.drop_in import deserialize_profile_results
-    from tracehouse.queries.profiler_blob.tables import titled_tables
+    from tracehouse.queries.profiler_blob import (
+        ProfilerTimeScale,
+        build_profiler_blocks,
+        deserialize_profile_results,
+        titled_tables,
+    )
     from tracehouse.questions import Questions
     from tracehouse.warehouse.errors import QueryError, WarehouseError
     from tracehouse.warehouse.inbox.inbox import Inbox
@@ -155,8 +157,7 @@ _HOMES = {
         "ProfilingLevel",
         "Tensor",
     ),
-    "ingest.tracer.streaming": ("FolderSink", "StreamingTracer"),
-    "ingest.tracer.uploading": ("UploadSink",),
+    "ingest.tracer.streaming": ("FolderSink", "StreamingTracer", "UploadSink"),
     "ingest.tracer.writer": ("ETDumpWriter",),
     "local": ("Warehouse",),
     "queries.event_blocks.blocks": ("Event", "EventBlock", "PerfData"),
@@ -174,9 +175,12 @@ _HOMES = {
         "parse_vgf_neural_statistics_delegate_metadata",
         "parse_vgf_neural_statistics_metadata",
     ),
-    "queries.profiler_blob.blocks": ("ProfilerTimeScale", "build_profiler_blocks"),
-    "queries.profiler_blob.drop_in": ("deserialize_profile_results",),
-    "queries.profiler_blob.tables": ("titled_tables",),
+    "queries.profiler_blob": (
+        "ProfilerTimeScale",
+        "build_profiler_blocks",
+        "deserialize_profile_results",
+        "titled_tables",
+    ),
     "questions": ("Questions",),
     "warehouse.errors": ("QueryError", "WarehouseError"),
     "warehouse.inbox.inbox": ("Inbox",),

@@ -32,8 +32,7 @@ from tracehouse.warehouse.store_answers import StoreAnswers, as_answer
 if TYPE_CHECKING:
     import duckdb
 
-    from tracehouse.ingest.dump import Dump, Refusal
-    from tracehouse.ingest.found_dumps import AnyPath, FoundDumps
+    from tracehouse.ingest.dump import AnyPath, Dump, FoundDumps, Refusal
     from tracehouse.warehouse.lake.exporting import ExportProgress, ExportSummary
     from tracehouse.warehouse.load.children import DecodingChildren
     from tracehouse.warehouse.load.stored_dumps import StoredDumps
@@ -218,7 +217,7 @@ class Store(StoreAnswers):
                 opened to be read, or was deleted or replaced meanwhile.
         """
         # Readers need not wait half a second for these imports.
-        from tracehouse.ingest.found_dumps import FoundDumps, find_dumps
+        from tracehouse.ingest.dump import FoundDumps, find_dumps
         from tracehouse.warehouse.archive.archive import Archive
         from tracehouse.warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
         from tracehouse.warehouse.load.pipeline import ingest_dumps

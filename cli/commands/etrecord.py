@@ -24,18 +24,18 @@ def write_etrecord(record: EtRecord, options: OutputOptions, *, has_maps: bool) 
     if options.format is Format.TABLE:
         _write_text(record, has_maps=has_maps)
     elif options.format is Format.JSON:
-        from tracehouse.queries.etrecord.tables import etrecord_json
+        from tracehouse.queries.etrecord import etrecord_json
 
         write_document(etrecord_json(record))
     else:
-        from tracehouse.ingest.etrecord.tables import build_etrecord_tables
+        from tracehouse.ingest.etrecord.record import build_etrecord_tables
 
         options.write(build_etrecord_tables(record)["graph_nodes"])
 
 
 def _write_text(record: EtRecord, *, has_maps: bool) -> None:
     from tracehouse.ingest.etrecord.graphs import render_graph
-    from tracehouse.queries.etrecord.tables import delegate_table, handle_table
+    from tracehouse.queries.etrecord import delegate_table, handle_table
 
     for graph in record.graphs:
         write_lines([*render_graph(graph), ""])

@@ -92,11 +92,14 @@ def inspect(
     and memory, in ms or cycles. Only the time scales apply to it.
     """
     from tracehouse.ingest.producers import read_user_rules, use_user_rules
-    from tracehouse.ingest.profiler_blob.blocks import is_profiler_blob
+    from tracehouse.ingest.profiler_blob import is_profiler_blob
     from tracehouse.ingest.sources.reading import read_dump_bytes, read_source
-    from tracehouse.queries.event_blocks.build import build_event_blocks, decode_tables
-    from tracehouse.queries.event_blocks.coarse_clock import coarse_clock_note
-    from tracehouse.queries.event_blocks.reference_outputs import with_reference_outputs
+    from tracehouse.queries.event_blocks.build import (
+        build_event_blocks,
+        decode_tables,
+        with_reference_outputs,
+    )
+    from tracehouse.queries.event_blocks.scales import coarse_clock_note
     from tracehouse.queries.event_blocks.time_scales import parse_delegate_clocks, target_per_source
 
     with as_usage_errors():
@@ -132,7 +135,7 @@ def inspect(
             blocks, more["module"], is_exact=is_exact, unit=target_time_scale
         )
     elif options.format is Format.JSON:
-        from tracehouse.queries.event_blocks.json_form import event_blocks_json
+        from tracehouse.queries.event_blocks.table import event_blocks_json
 
         write_document(event_blocks_json(blocks))
         return
@@ -158,8 +161,9 @@ def _write_profile(data: bytes | memoryview, scale: str, name: str, options: Out
     Raises:
         BadParameter: The parser has no such unit.
     """
-    from tracehouse.queries.profiler_blob.blocks import ProfilerTimeScale, build_profiler_blocks
-    from tracehouse.queries.profiler_blob.tables import (
+    from tracehouse.queries.profiler_blob import (
+        ProfilerTimeScale,
+        build_profiler_blocks,
         profiler_blob_json,
         sample_table,
         titled_tables,

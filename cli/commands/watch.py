@@ -72,8 +72,7 @@ def watch(
     check_manifest(more)
     from tracehouse.cli.handover.watching import Watch, WatchOptions
     from tracehouse.ingest.watching.buckets import Bucket
-    from tracehouse.ingest.watching.follower import Follower, WatchRecord
-    from tracehouse.ingest.watching.notices import Notices
+    from tracehouse.ingest.watching.follower import Follower, Notices, WatchRecord
     from tracehouse.ingest.watching.places import LocalFolder
 
     is_local = "://" not in place

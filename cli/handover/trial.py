@@ -16,7 +16,7 @@ from tracehouse.queries.report.figures import count_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tracehouse.ingest.found_dumps import FoundDumps
+    from tracehouse.ingest.dump import FoundDumps
     from tracehouse.warehouse.load.summary import IngestSummary
 
 _COLUMNS = ("device", "pool", "model", "backend", "build", "dump_count", "run_count", "event_count")

@@ -15,13 +15,11 @@ from tracehouse.cli.handover.delivering import FAILED, DeliveryResult, Take, han
 from tracehouse.cli.output.ingest_report import errors_of, write_refusals
 from tracehouse.cli.output.streams import write_note
 from tracehouse.cli.stores import open_to_write
-from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.dump import Dump, FoundDumps
 from tracehouse.ingest.errors import IngestError, ManifestError, SourceError
-from tracehouse.ingest.found_dumps import FoundDumps
 from tracehouse.ingest.manifest.models import Manifest
 from tracehouse.ingest.sources.file_names import is_zip
-from tracehouse.ingest.sources.folder_names import FolderNames
-from tracehouse.ingest.sources.listing import describe_passed_over
+from tracehouse.ingest.sources.listing import FolderNames, describe_passed_over
 from tracehouse.ingest.sources.places import Source
 from tracehouse.ingest.watching.follower import Follower, WatchRound
 from tracehouse.ingest.watching.places import CurrentNames, WatchedFile, WatchedPlace

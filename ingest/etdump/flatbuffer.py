@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tracehouse.ingest.etdump.arena import Ints, Mask, representatives
-from tracehouse.ingest.etdump.limits import LONGEST_NAME
-from tracehouse.ingest.etdump.scope import Scope
+from tracehouse.ingest.etdump.arena import LONGEST_NAME, Ints, Mask, Scope, representatives
 
 _FEW = 64  # fewer vtables are looked up one by one and cached
 _NONE = np.zeros(0, np.int64)

@@ -11,21 +11,23 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tracehouse.ingest.etdump.arena import Fault, FaultyDumps, Ints
-from tracehouse.ingest.etdump.columns import Runs
-from tracehouse.ingest.etdump.entries import (
-    Entries,
-    collect_entries,
-    count_before,
-    find_distinct,
-    hash_rows,
-)
-from tracehouse.ingest.etdump.limits import (
+from tracehouse.ingest.etdump.arena import (
     MOST_PART_TEXT,
     MOST_SIGNATURES,
     TOO_MANY_SIGNATURES,
     TOO_MUCH_TEXT,
+    Fault,
+    FaultyDumps,
+    Ints,
     text_budget,
+)
+from tracehouse.ingest.etdump.columns import (
+    Entries,
+    Runs,
+    collect_entries,
+    count_before,
+    find_distinct,
+    hash_rows,
 )
 from tracehouse.ingest.etdump.templates import TEMPLATES
 from tracehouse.ingest.signatures import (

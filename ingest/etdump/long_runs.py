@@ -12,14 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tracehouse.ingest.etdump.arena import Arena, FaultyDumps, Ints
-from tracehouse.ingest.etdump.columns import DumpHeaders, RunHeaders, Runs
-from tracehouse.ingest.etdump.dumps import Dumps, RunExcerpt, StoredRuns, collect_extras
-from tracehouse.ingest.etdump.entries import collect_entries, count_before, find_distinct
-from tracehouse.ingest.etdump.flatbuffer import read_vectors
-from tracehouse.ingest.etdump.layouts import Layout, SignatureBook
-from tracehouse.ingest.etdump.ledger import Ledger, repeated_text
-from tracehouse.ingest.etdump.limits import (
+from tracehouse.ingest.etdump.arena import (
     EVENT_TOO_LARGE,
     MOST_EVENT_BYTES,
     MOST_PART_TEXT,
@@ -28,10 +21,35 @@ from tracehouse.ingest.etdump.limits import (
     PART_EVENTS,
     TOO_MANY_SIGNATURES,
     TOO_MUCH_TEXT,
+    Arena,
+    FaultyDumps,
+    Ints,
+    PartTooLarge,
+    Scope,
 )
-from tracehouse.ingest.etdump.origins import UINT32_MAX, StartRanges, find_origins, may_be_first
+from tracehouse.ingest.etdump.columns import (
+    DumpHeaders,
+    RunHeaders,
+    Runs,
+    collect_entries,
+    count_before,
+    find_distinct,
+)
+from tracehouse.ingest.etdump.dumps import (
+    UINT32_MAX,
+    Dumps,
+    Ledger,
+    RunExcerpt,
+    StartRanges,
+    StoredRuns,
+    collect_extras,
+    find_origins,
+    may_be_first,
+    repeated_text,
+)
+from tracehouse.ingest.etdump.flatbuffer import read_vectors
+from tracehouse.ingest.etdump.layouts import Layout, SignatureBook
 from tracehouse.ingest.etdump.schema import read_events, read_run_headers
-from tracehouse.ingest.etdump.scope import PartTooLarge, Scope
 from tracehouse.ingest.signatures import LoggedEvent
 
 _ZERO = np.zeros(1, np.int64)

@@ -27,11 +27,10 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from tracehouse.ingest.etdump.arena import Arena, FaultyDumps, Ints, Mask
+from tracehouse.ingest.etdump.arena import Arena, FaultyDumps, Ints, Mask, Scope
 from tracehouse.ingest.etdump.columns import DumpHeaders, Runs
 from tracehouse.ingest.etdump.flatbuffer import TableColumn
 from tracehouse.ingest.etdump.schema import PROFILE_WIDTHS, read_runs
-from tracehouse.ingest.etdump.scope import Scope
 from tracehouse.ingest.etdump.templates import DISTANCE, EQUAL, OUTSIDE, Template, make_template
 
 _MOST_VTABLES = 64  # of a template's tables; a runtime writes about ten

@@ -13,12 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tracehouse.ingest.etdump.arena import Arena, Ints
+from tracehouse.ingest.etdump.arena import (
+    MOST_PART_TEXT,
+    PART_BYTES,
+    Arena,
+    Ints,
+    PartTooLarge,
+    Scope,
+)
 from tracehouse.ingest.etdump.columns import DumpHeaders, Texts
-from tracehouse.ingest.etdump.dumps import Dumps, StoredRuns, collect_extras
+from tracehouse.ingest.etdump.dumps import Dumps, Ledger, StoredRuns, collect_extras, repeated_text
 from tracehouse.ingest.etdump.layouts import SignatureBook, lay_out_runs
-from tracehouse.ingest.etdump.ledger import Ledger, repeated_text
-from tracehouse.ingest.etdump.limits import MOST_PART_TEXT, PART_BYTES
 from tracehouse.ingest.etdump.long_runs import read_long_run
 from tracehouse.ingest.etdump.repeats import (
     Part,
@@ -30,7 +35,6 @@ from tracehouse.ingest.etdump.repeats import (
     find_times,
 )
 from tracehouse.ingest.etdump.schema import read_headers, read_headers_of, read_runs
-from tracehouse.ingest.etdump.scope import PartTooLarge, Scope
 from tracehouse.ingest.etdump.templates import EQUAL, TEMPLATES, Template, make_template
 
 FEWEST_WORDS = 1 << 15

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tracehouse.ingest.etdump.arena import Arena, Ints, Mask
+from tracehouse.ingest.etdump.arena import MOST_RUNS, Arena, Ints, Mask, Scope
 from tracehouse.ingest.etdump.columns import (
     NO_ALLOCATIONS,
     NO_ALLOCATORS,
@@ -41,8 +41,6 @@ from tracehouse.ingest.etdump.flatbuffer import (
     read_tables,
     read_vectors,
 )
-from tracehouse.ingest.etdump.limits import MOST_RUNS
-from tracehouse.ingest.etdump.scope import Scope
 from tracehouse.ingest.etdump.values import read_values
 
 _SHORT = 64  # bytes; longer strings are rare and are read one by one

@@ -21,7 +21,7 @@ from tracehouse.ingest.recording.session import (
     run_recording,
     session_of,
 )
-from tracehouse.ingest.sources.folder_names import DEBUG_BUFFER_SUFFIX
+from tracehouse.ingest.sources.listing import DEBUG_BUFFER_SUFFIX
 
 Watch = Callable[[int], AbstractContextManager[Callable[[int], None] | None]]
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from tracehouse.ingest.errors import RecordingError, SourceError
 from tracehouse.ingest.manifest.resolver import ManifestResolver, check_fields
-from tracehouse.ingest.sources.folder_names import DEBUG_BUFFER_SUFFIX
+from tracehouse.ingest.sources.listing import DEBUG_BUFFER_SUFFIX
 from tracehouse.ingest.sources.places import Source
 from tracehouse.ingest.sources.reading import describe_refusal, read_source
 

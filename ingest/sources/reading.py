@@ -10,9 +10,13 @@ from functools import partial
 
 from tracehouse.ingest.errors import SourceError
 from tracehouse.ingest.sources.file_names import packing_of
-from tracehouse.ingest.sources.packings import read_declared_bytes, unpack
 from tracehouse.ingest.sources.places import Source
-from tracehouse.ingest.sources.private_bytes import read_file, read_file_end
+from tracehouse.ingest.sources.private_bytes import (
+    read_declared_bytes,
+    read_file,
+    read_file_end,
+    unpack,
+)
 from tracehouse.ingest.sources.zip_artifacts import find_artifact, read_member
 from tracehouse.ingest.sources.zip_limits import ZIP_FAULTS, NotAZipError
 

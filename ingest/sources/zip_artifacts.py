@@ -26,9 +26,8 @@ from tracehouse.ingest.sources.file_names import (
     packing_of,
     sort_files,
 )
-from tracehouse.ingest.sources.packings import most_inflated, read_declared_bytes
 from tracehouse.ingest.sources.places import Source, plain_member, split_zip
-from tracehouse.ingest.sources.private_bytes import gather
+from tracehouse.ingest.sources.private_bytes import gather, most_inflated, read_declared_bytes
 from tracehouse.ingest.sources.zip_limits import (
     ENCRYPTED,
     MAX_MEMBER_BYTES,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracehouse.ingest.etdump.arena import Ints, Mask
-from tracehouse.ingest.etdump.origins import UINT32_MAX, StartRanges, find_origins, may_be_first
+from tracehouse.ingest.etdump.dumps import UINT32_MAX, StartRanges, find_origins, may_be_first
 
 WRAPPED_32 = 1  # end before start on a 32-bit clock: 2^32 was added
 END_BEFORE_START = 2  # end before start without a 32-bit wrap: an impossible duration

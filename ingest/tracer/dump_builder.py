@@ -1,4 +1,4 @@
-"""Writes an ETDump's FlatBuffers tables; `ingest/etdump/schema.py` has the schema."""
+"""Writes an ETDump: its FlatBuffers tables (see `ingest/etdump/schema.py`) and its debug buffer."""
 
 from __future__ import annotations
 
@@ -7,14 +7,26 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import compress
 from operator import add
+from typing import Any, NamedTuple
 
 import flatbuffers
 import numpy as np
 from flatbuffers.builder import BuilderSizeError
+from numpy.typing import NDArray
 
 from tracehouse.ingest.errors import UnwritableError
-from tracehouse.ingest.tracer.debug_buffer import StoredTensor, StoredValue
-from tracehouse.ingest.tracer.event_tracer import DelegateId, InstructionPlace
+from tracehouse.ingest.etdump.values import DTYPES
+from tracehouse.ingest.tracer.event_tracer import (
+    Array,
+    DelegateId,
+    InstructionPlace,
+    Tensor,
+    Value,
+    whole,
+)
+
+_ALIGNMENT = 64
+_NO_BYTES = -1  # offset of a tensor without elements
 
 NONE = -1  # means none in fields for instructions, integer delegate ids and bundled inputs
 # Fields of ProfileEvent by slot: identifying fields, and fields of every event.
@@ -29,6 +41,100 @@ _IDENTIFIER = b"ED00"
 _ALLOCATION, _DEBUG = 1, 2  # members of Event
 _INT, _BOOL, _DOUBLE, _TENSOR, _TENSOR_LIST = 1, 2, 4, 5, 6  # types of Value
 _SLOTS = {_INT: 3, _BOOL: 6, _DOUBLE: 5, _TENSOR: 1, _TENSOR_LIST: 2}
+
+
+class StoredTensor(NamedTuple):
+    """A dump's description of a tensor; strides count elements."""
+
+    scalar_type: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+
+
+StoredValue = bool | int | float | StoredTensor | list[StoredTensor]
+
+
+class DebugBufferWriter:
+    """Writes tensors in sequence, each at a multiple of 64 bytes."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def store(self, value: Value) -> StoredValue:
+        """Write the arrays of a value, all or none; returns the dump's description of the value.
+
+        Elements are written in memory order, so a channels-last array stays one. Gaps and negative
+        strides are removed, as the runtime has neither.
+
+        Raises:
+            UnwritableError: The value is out of range or of a type that is not logged.
+        """
+        if isinstance(value, np.ndarray | Tensor):
+            return self._append(*_densify(value))
+        if isinstance(value, list | tuple):
+            return [self._append(*dense) for dense in [_densify(array) for array in value]]
+        return _number(value)
+
+    def getvalue(self) -> bytes:
+        """All bytes written so far."""
+        return bytes(self._bytes)
+
+    def _append(self, scalar_type: int, dense: NDArray[Any]) -> StoredTensor:
+        # numpy's strides of an array without elements are arbitrary.
+        full = dense if dense.size else np.empty([max(size, 1) for size in dense.shape], np.int8)
+        strides = tuple(stride // full.itemsize for stride in full.strides)
+        offset = self._write(_in_memory_order(dense).tobytes())
+        return StoredTensor(scalar_type, dense.shape, strides, offset)
+
+    def _write(self, data: bytes) -> int:
+        if not data:
+            return _NO_BYTES
+        self._bytes += bytes(-len(self._bytes) % _ALIGNMENT)
+        offset = len(self._bytes)
+        self._bytes += data
+        return offset
+
+
+def _number(value: object) -> bool | int | float:
+    """A number as a Python bool, int or float.
+
+    Raises:
+        UnwritableError: The value is out of range, or not a number.
+    """
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, int | np.integer):
+        return whole("value", value, -(2**63), 2**63)
+    if isinstance(value, float | np.floating):
+        return float(value)
+    raise UnwritableError(
+        f"value: found {type(value).__name__}, wanted a bool, int, float, array or list of arrays"
+    )
+
+
+def _densify(array: Array) -> tuple[int, NDArray[Any]]:
+    """Scalar type, and the array without gaps, with its axes in the same memory order.
+
+    Raises:
+        UnwritableError: The value is not an array, or has elements that ETDumps do not support.
+    """
+    if isinstance(array, Tensor):
+        name, bits = array.dtype, array.bits
+    elif isinstance(array, np.ndarray):
+        name, bits = array.dtype.name, array
+    else:
+        raise UnwritableError(f"tensor: found {type(array).__name__}, wanted a numpy array")
+    if name not in DTYPES:
+        raise UnwritableError(f"tensor: found elements of type {name}, wanted a type of ExecuTorch")
+    if min(bits.strides, default=0) < 0 or not _in_memory_order(bits).flags.c_contiguous:
+        bits = bits.copy(order="K")
+    return DTYPES.index(name), bits.astype(bits.dtype.newbyteorder("<"), copy=False)
+
+
+def _in_memory_order(array: NDArray[Any]) -> NDArray[Any]:
+    """The array with its axes from the slowest to the fastest."""
+    return array.transpose(sorted(range(array.ndim), key=lambda axis: -array.strides[axis]))
 
 
 class FlatBufferBuilder(flatbuffers.Builder):  # type: ignore[misc]  # it has no types

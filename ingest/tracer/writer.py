@@ -8,8 +8,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from tracehouse.ingest.errors import AllocatorError, EntryError, NoBlockError, UnwritableError
-from tracehouse.ingest.tracer.debug_buffer import DebugBufferWriter
-from tracehouse.ingest.tracer.dump_builder import DumpBuilder
+from tracehouse.ingest.tracer.dump_builder import DebugBufferWriter, DumpBuilder
 from tracehouse.ingest.tracer.event_tracer import (
     DebugLevel,
     DelegateId,

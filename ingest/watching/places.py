@@ -15,7 +15,7 @@ from tracehouse.ingest.sources.file_names import (
     companion_names,
     sort_files,
 )
-from tracehouse.ingest.sources.folder_names import FolderNames, list_names
+from tracehouse.ingest.sources.listing import FolderNames, list_names
 from tracehouse.ingest.sources.places import Folder, Source
 from tracehouse.ingest.sources.reading import describe_refusal
 

@@ -3,11 +3,15 @@
 Errors of the Inspector are avoided: an event that repeats within a run keeps every sample, times
 are scaled after subtracting, a 32-bit wrap adds 2^32, an event with a wrong duration is listed
 separately instead of failing the dump, and logged values may differ between runs.
+
+ExecuTorch 1.5.1's runtime does not write the index of the bundled input: `with_reference_outputs`
+finds the reference outputs of such blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +19,9 @@ import pyarrow as pa
 
 from tracehouse.ingest.decode import decode_dumps
 from tracehouse.ingest.errors import DumpError, EtRecordError
+from tracehouse.ingest.signatures import rule_of_row, with_user_kinds
 from tracehouse.ingest.sources.places import Source
 from tracehouse.ingest.sources.reading import read_dump_bytes, read_source
-from tracehouse.ingest.tables.user_kinds import rule_of_row, with_user_kinds
 from tracehouse.queries.event_blocks.blocks import Event, EventBlock
 from tracehouse.queries.event_blocks.logged_values import LoggedValues
 from tracehouse.queries.event_blocks.profile_samples import (
@@ -30,6 +34,7 @@ from tracehouse.queries.event_blocks.profile_samples import (
 from tracehouse.queries.event_blocks.samples import BlockValues, ValuesByRun
 from tracehouse.queries.event_blocks.scales import DelegateTimes, Scale, Scales
 from tracehouse.queries.event_blocks.time_scales import TimeScale, check_backends
+from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.programs.correlation import BlockOrigin, Correlation, Origin
 
 if TYPE_CHECKING:
@@ -292,3 +297,43 @@ def _runs_by_block(tables: Mapping[str, pa.Table]) -> list[_RunsOfBlock]:
             runs.setdefault(signature, []).append(run)
     signatures = _by_id(tables["run_signatures"])
     return [(signatures[signature], members) for signature, members in runs.items()]
+
+
+def with_reference_outputs(
+    blocks: Iterable[EventBlock], correlation: Correlation | None, bundled_input: int | None
+) -> list[EventBlock]:
+    """The blocks, with reference outputs for blocks that ran a method.
+
+    The bundled input is that of the dump, else `bundled_input`, else the method's only one in the
+    ETRecord.
+
+    Raises:
+        QueryError: The ETRecord does not have `bundled_input`.
+    """
+    found = [_completed(block, correlation, bundled_input) for block in blocks]
+    if bundled_input is not None and not any(block.reference_output for block in found):
+        raise QueryError(
+            f"bundled input {bundled_input}: the ETRecord has no reference output of it for a "
+            "method that ran"
+        )
+    return found
+
+
+def _has_run(block: EventBlock) -> bool:
+    return bool(block.run_output) or any(event.kind == "method" for event in block.events)
+
+
+def _completed(
+    block: EventBlock, correlation: Correlation | None, bundled_input: int | None
+) -> EventBlock:
+    if correlation is None or block.method is None:
+        return block
+    index = block.bundled_input_index
+    if (index is not None and index >= 0) or not _has_run(block):
+        return block
+    try:
+        cases = correlation.record.reference_outputs.get(block.method, [])
+    except EtRecordError as error:
+        return replace(block, notes=[*block.notes, str(error)])
+    case = bundled_input if bundled_input is not None else 0 if len(cases) == 1 else -1
+    return replace(block, reference_output=cases[case]) if 0 <= case < len(cases) else block

@@ -6,13 +6,18 @@ from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 
 from tracehouse.queries.event_blocks.time_scales import Clock, TimeScale, target_per_source
 from tracehouse.warehouse.statistics.arrays import Floats
+from tracehouse.warehouse.statistics.clock_steps import RUNTIME
+from tracehouse.warehouse.statistics.rollups import clock_resolution, group_events
 
 Scale = Callable[[Floats], Floats]  # durations in ticks -> durations in the target time scale
 Converter = Callable[[str, int], float]  # event name, clock reading -> reading in the target
 DelegateTimes = Mapping[str, Clock] | Converter  # clocks by backend, "" for all others
+
+COARSE_NS = 1e3  # steps from here on are told
 
 
 def constant_scale(target_per_tick: Fraction) -> Scale:
@@ -63,3 +68,18 @@ class Scales:
             return converter_scale(self.converter, event)
         others = self._by_backend.get("", self._scale)
         return self._by_backend.get(backend or "", others)
+
+
+def coarse_clock_note(tables: Mapping[str, pa.Table], tick: TimeScale) -> str | None:
+    """A sentence about the clock of a decoded dump if it steps coarsely; None otherwise."""
+    if tick is TimeScale.CYCLES:
+        return None
+    groups = group_events(tables["events"])
+    ticks = float(clock_resolution(groups, tables["event_signatures"], 1)[0, RUNTIME])
+    step_ns = ticks * float(target_per_source(tick, TimeScale.NS))
+    if ticks == 1 or step_ns < COARSE_NS:
+        return None
+    return (
+        f"the clock counts {tick}, but steps in {step_ns / 1e3:,.4g} us: "
+        "times are known to a step only"
+    )

@@ -19,8 +19,7 @@ from tests.support.etrecord_builder import (
 )
 from tracehouse.ingest.errors import EtRecordError
 from tracehouse.ingest.etrecord.maps import MAX_METHODS
-from tracehouse.ingest.etrecord.record import MAX_PROGRAMS, read_etrecord
-from tracehouse.ingest.etrecord.tables import build_etrecord_tables
+from tracehouse.ingest.etrecord.record import MAX_PROGRAMS, build_etrecord_tables, read_etrecord
 from tracehouse.ingest.sources.places import Source
 from tracehouse.ingest.sources.zip_limits import ZipMembers
 
@@ -31,7 +30,7 @@ USE_ALL = """
 from tracehouse.ingest.errors import EtRecordError
 from tracehouse.ingest.etrecord.record import read_etrecord
 from tracehouse.ingest.etrecord.graphs import render_graph
-from tracehouse.ingest.etrecord.tables import build_etrecord_tables
+from tracehouse.ingest.etrecord.record import build_etrecord_tables
 from tracehouse.ingest.sources.places import Source
 
 def attempt(use):

@@ -8,7 +8,7 @@ from tests.support.etdump_builder import build_etdump
 from tracehouse import decode_dumps
 from tracehouse.queries.event_blocks.blocks import EventBlock
 from tracehouse.queries.event_blocks.build import build_event_blocks
-from tracehouse.queries.event_blocks.json_form import event_blocks_json
+from tracehouse.queries.event_blocks.table import event_blocks_json
 from tracehouse.queries.event_blocks.time_scales import TimeScale
 
 Content = dict[str, Any]

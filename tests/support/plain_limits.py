@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tests.support.plain_signatures import event_groups, group_key, is_output, unless
-from tracehouse.ingest.etdump.limits import (
+from tracehouse.ingest.etdump.arena import (
     EXPANSION,
     EXPANSION_SLACK,
     MOST_RUNS,

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.support.etdump_schema import ENUMS, IDENTIFIER, SCALARS, TABLES, Field
 from tests.support.plain_limits import excess
-from tracehouse.ingest.etdump.limits import LONGEST_NAME
+from tracehouse.ingest.etdump.arena import LONGEST_NAME
 
 SMALLEST = 16  # root offset, identifier, an empty vtable, an empty table
 

@@ -12,8 +12,7 @@ from tests.support.event_blocks import run, timed
 from tests.support.stores import contents, ingest, write
 from tracehouse import Warehouse
 from tracehouse.ingest.errors import EtRecordError
-from tracehouse.ingest.etrecord.record import decode_etrecord
-from tracehouse.ingest.etrecord.tables import etrecord_id
+from tracehouse.ingest.etrecord.record import decode_etrecord, etrecord_id
 from tracehouse.warehouse.programs.correlation import Correlation, Place
 
 METHODS = {"decode": ("linear", "tanh"), "prefill": ("linear", "sigmoid", "linear")}

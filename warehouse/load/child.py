@@ -18,8 +18,7 @@ import pyarrow as pa
 from tracehouse.ingest.debug_buffer import build_tensors
 from tracehouse.ingest.decode import DecodedBatch, stream_dump
 from tracehouse.ingest.errors import DumpError, EtRecordError, ManifestError
-from tracehouse.ingest.etrecord.record import decode_etrecord
-from tracehouse.ingest.etrecord.tables import build_etrecord_tables, etrecord_id
+from tracehouse.ingest.etrecord.record import build_etrecord_tables, decode_etrecord, etrecord_id
 from tracehouse.ingest.manifest.sidecars import Sidecar, parse_sidecar
 from tracehouse.ingest.schemas.dumps import DELEGATE_METADATA
 from tracehouse.warehouse.children.confinement import confine

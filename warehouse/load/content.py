@@ -13,7 +13,7 @@ from tracehouse.ingest.decode import DecodedBatch, decode_dumps
 from tracehouse.ingest.dump import Dump, HashedFile, Refusal
 from tracehouse.ingest.errors import DumpError, SourceError
 from tracehouse.ingest.schemas.dumps import ERRORS
-from tracehouse.ingest.tables.arrow_columns import renumber_dumps
+from tracehouse.ingest.tables.build import renumber_dumps
 from tracehouse.warehouse.load.isolate import Failure, control_dump, isolate, isolate_each
 from tracehouse.warehouse.load.new_dump import NewDump
 from tracehouse.warehouse.statistics.clock_steps import CLOCKS

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from tracehouse.ingest.manifest.models import Manifest
 from tracehouse.ingest.producers import COUNTER
 from tracehouse.ingest.schemas.dumps import COUNTERS, DUMPS
-from tracehouse.ingest.tables.user_kinds import with_user_kinds
+from tracehouse.ingest.signatures import with_user_kinds
 from tracehouse.warehouse.archive.entries import Ids
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.build_order import update_build_order

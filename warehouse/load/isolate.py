@@ -27,7 +27,7 @@ from tracehouse.ingest.errors import DumpError, IngestError
 from tracehouse.ingest.file_magic import describe_bytes
 from tracehouse.ingest.manifest.fields import describe_differences
 from tracehouse.ingest.manifest.models import Build, Device, Manifest, Model
-from tracehouse.ingest.profiler_blob.blocks import HEADER, decode_profiler_blob
+from tracehouse.ingest.profiler_blob import HEADER, decode_profiler_blob
 from tracehouse.ingest.sources.file_names import UNPACKED
 from tracehouse.ingest.tracer.writer import ETDumpWriter
 from tracehouse.warehouse.errors import WarehouseError

@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from tracehouse.ingest.dump import Companion
 from tracehouse.ingest.errors import IngestError
-from tracehouse.ingest.etrecord.record import decode_etrecord
-from tracehouse.ingest.etrecord.tables import build_etrecord_tables, etrecord_id
+from tracehouse.ingest.etrecord.record import build_etrecord_tables, decode_etrecord, etrecord_id
 from tracehouse.warehouse.engine.connection import insert_rows
 from tracehouse.warehouse.programs.event_origins import trace_program
 

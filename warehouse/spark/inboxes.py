@@ -7,12 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.dump import Dump, FoundDumps
 from tracehouse.ingest.errors import SourceError
-from tracehouse.ingest.found_dumps import FoundDumps
 from tracehouse.ingest.sources.file_names import WANTED, is_dump, is_zip
-from tracehouse.ingest.sources.folder_names import FolderNames
-from tracehouse.ingest.sources.listing import list_sources
+from tracehouse.ingest.sources.listing import FolderNames, list_sources
 from tracehouse.ingest.sources.places import Source
 from tracehouse.ingest.watching.buckets import Bucket
 from tracehouse.ingest.watching.places import LocalFolder, WatchedFile, WatchedPlace

@@ -20,7 +20,7 @@ from tracehouse.cli.serve.answers.tables import TABLE_FORMS
 from tracehouse.cli.serve.http.connections import HEAD_BYTES
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.http.threads import run_to_end
-from tracehouse.ingest.sources.packings import most_inflated
+from tracehouse.ingest.sources.private_bytes import most_inflated
 from tracehouse.ingest.strict_json import parse_json
 from tracehouse.warehouse.inbox.spools import Spool
 

@@ -18,9 +18,8 @@ from tracehouse.cli.serve.http.threads import run_to_end
 from tracehouse.cli.serve.service import Service
 from tracehouse.cli.serve.uploads.arrivals import received
 from tracehouse.cli.serve.uploads.refusals import record_refusal
-from tracehouse.ingest.dump import Dump
+from tracehouse.ingest.dump import Dump, FoundDumps
 from tracehouse.ingest.errors import ManifestError, SourceError
-from tracehouse.ingest.found_dumps import FoundDumps
 from tracehouse.warehouse.inbox.accept import Outcome
 from tracehouse.warehouse.inbox.records import Delivery, pack_delivery
 from tracehouse.warehouse.inbox.spools import Spool

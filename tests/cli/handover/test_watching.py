@@ -20,8 +20,7 @@ from tracehouse.cli.handover.watching import Watch, WatchCounts, WatchOptions
 from tracehouse.ingest.dump import Dump
 from tracehouse.ingest.errors import ServiceError, SourceError
 from tracehouse.ingest.watching.buckets import Bucket
-from tracehouse.ingest.watching.follower import Follower, WatchRecord
-from tracehouse.ingest.watching.notices import Notices
+from tracehouse.ingest.watching.follower import Follower, Notices, WatchRecord
 from tracehouse.ingest.watching.places import LocalFolder
 
 NAMES = {"device": "pixel8", "build": "b1", "model": "mv2"}

@@ -1,11 +1,11 @@
-"""Tests for tracehouse.ingest.etdump.entries."""
+"""Tests for tracehouse.ingest.etdump.columns."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from tracehouse.ingest.etdump.entries import count_before, find_distinct
+from tracehouse.ingest.etdump.columns import count_before, find_distinct
 
 
 @pytest.mark.parametrize("kinds", [1, 20, 20_000], ids=str)

@@ -7,10 +7,9 @@ import pytest
 
 from tests.support.etdump_builder import build_etdump
 from tracehouse.ingest.etdump import flatbuffer
-from tracehouse.ingest.etdump.arena import Arena, FaultyDumps
+from tracehouse.ingest.etdump.arena import Arena, FaultyDumps, Scope
 from tracehouse.ingest.etdump.flatbuffer import TableColumn, read_tables
 from tracehouse.ingest.etdump.schema import read_headers
-from tracehouse.ingest.etdump.scope import Scope
 
 ZERO = np.zeros(1, np.int64)
 

@@ -20,9 +20,9 @@ from tests.tools.fuzz.checks import measure, read_or_fault
 from tests.tools.fuzz.mutations import mutant
 from tracehouse import decode_dumps
 from tracehouse.ingest import decode
-from tracehouse.ingest.etdump import arena, flatbuffer, layouts, ledger, limits, long_runs
+from tracehouse.ingest.etdump import arena, dumps, flatbuffer, layouts, long_runs
 from tracehouse.ingest.etdump import schema as etdump
-from tracehouse.ingest.etdump.limits import EXPANSION, EXPANSION_SLACK, LONGEST_NAME
+from tracehouse.ingest.etdump.arena import EXPANSION, EXPANSION_SLACK, LONGEST_NAME
 from tracehouse.ingest.tables import build
 
 GOOD = read_dump("real/mlp_portable_n1")
@@ -118,7 +118,7 @@ MANY = [many_events, many_runs, many_events_in_runs, many_outputs]
 
 
 def allow_signatures(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    for module in (layouts, ledger, long_runs, plain_limits):
+    for module in (layouts, dumps, long_runs, plain_limits):
         monkeypatch.setattr(module, "MOST_SIGNATURES", count)
 
 
@@ -138,7 +138,7 @@ def test_dumps_with_too_many_signatures_are_refused_and_no_others(
 
 @pytest.mark.parametrize("company", [0, 3])
 def test_events_of_distinct_runs_are_counted(company: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (ledger, plain_limits):
+    for module in (dumps, plain_limits):
         monkeypatch.setattr(module, "MOST_SIGNATURE_EVENTS", 200)
     many = worst_cases.loops_in_any_order(21, 10)
     few = worst_cases.loops_in_any_order(20, 10)
@@ -215,14 +215,14 @@ def test_signatures_of_many_dumps_are_one_row_each(monkeypatch: pytest.MonkeyPat
 
 
 def test_real_dumps_are_far_within_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    dumps = [read_dump(name) for name in dump_names("real", "capi", "upstream")]
-    refused = decode_dumps(dumps).errors.num_rows
-    monkeypatch.setattr(limits, "EXPANSION", 1)
-    monkeypatch.setattr(limits, "EXPANSION_SLACK", 1_000)
+    real = [read_dump(name) for name in dump_names("real", "capi", "upstream")]
+    refused = decode_dumps(real).errors.num_rows
+    monkeypatch.setattr(arena, "EXPANSION", 1)
+    monkeypatch.setattr(arena, "EXPANSION_SLACK", 1_000)
     monkeypatch.setattr(flatbuffer, "LONGEST_NAME", LONGEST_NAME // 100)
-    for module in (layouts, ledger, long_runs):
+    for module in (layouts, dumps, long_runs):
         monkeypatch.setattr(module, "MOST_SIGNATURES", 1_000)
-    assert decode_dumps(dumps).errors.num_rows == refused
+    assert decode_dumps(real).errors.num_rows == refused
 
 
 @pytest.mark.slow

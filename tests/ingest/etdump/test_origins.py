@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tracehouse.ingest.etdump.origins import StartRanges, find_origins, may_be_first
+from tracehouse.ingest.etdump.dumps import StartRanges, find_origins, may_be_first
 
 TOP = 2**32
 

@@ -10,11 +10,10 @@ from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tracehouse import DecodedBatch, decode_dumps
 from tracehouse.ingest.etdump import layouts, templates
-from tracehouse.ingest.etdump.arena import Arena
+from tracehouse.ingest.etdump.arena import Arena, Scope
 from tracehouse.ingest.etdump.repeats import find_times
 from tracehouse.ingest.etdump.runs import recall_dump
 from tracehouse.ingest.etdump.schema import read_headers, read_runs
-from tracehouse.ingest.etdump.scope import Scope
 from tracehouse.ingest.etdump.templates import TEMPLATES
 
 _SMALL = [

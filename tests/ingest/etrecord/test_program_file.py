@@ -9,7 +9,7 @@ import pytest
 from tests.support.bounded_memory import run_alone
 from tests.support.corpus import CORPUS
 from tracehouse.ingest.errors import SourceError
-from tracehouse.ingest.etrecord.program_file import decode_program
+from tracehouse.ingest.etrecord.differences import decode_program
 
 PROGRAMS = CORPUS.parent / "programs"
 
@@ -180,7 +180,7 @@ def test_what_a_program_refers_to_again_and_again_is_charged(attack):
 
 MEASURED = """
 from pathlib import Path
-from tracehouse.ingest.etrecord.program_file import decode_program
+from tracehouse.ingest.etrecord.differences import decode_program
 from tracehouse.ingest.errors import SourceError
 def run(path):
     try:

@@ -21,8 +21,7 @@ from tests.support.etrecord_builder import (
 from tracehouse.ingest.errors import EtRecordError, SourceError
 from tracehouse.ingest.etrecord.graphs import render_graph
 from tracehouse.ingest.etrecord.maps import DelegateMap
-from tracehouse.ingest.etrecord.record import EtRecord, read_etrecord
-from tracehouse.ingest.etrecord.tables import build_etrecord_tables
+from tracehouse.ingest.etrecord.record import EtRecord, build_etrecord_tables, read_etrecord
 from tracehouse.ingest.schemas.programs import PROGRAM_TABLES
 from tracehouse.ingest.sources.places import Source
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tracehouse.ingest.errors import ManifestError
-from tracehouse.ingest.manifest.path_template import parse_layout
+from tracehouse.ingest.manifest.resolver import parse_layout
 
 FIELDS = ("device", "build", "model", "backend")
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.documents import ROOT
 from tracehouse.ingest.errors import ManifestError, SourceError
-from tracehouse.ingest.etrecord.program_file import BYTES_PER_BYTE, FREE_BYTES
+from tracehouse.ingest.etrecord.differences import BYTES_PER_BYTE, FREE_BYTES
 from tracehouse.ingest.manifest import json_files
 from tracehouse.ingest.manifest.json_files import MAX_MANIFEST_BYTES, MAX_MANIFEST_MARKS
 from tracehouse.ingest.manifest.runner_output import (

@@ -24,8 +24,12 @@ from tests.support.blob_reader import (
 from tests.support.corpus import CORPUS, read_dump
 from tracehouse.ingest.errors import DumpError
 from tracehouse.ingest.etdump.layouts import SignatureBook
-from tracehouse.ingest.profiler_blob.blocks import Blocks, decode_profiler_blob, is_profiler_blob
-from tracehouse.ingest.profiler_blob.runs import read_blob
+from tracehouse.ingest.profiler_blob import (
+    Blocks,
+    decode_profiler_blob,
+    is_profiler_blob,
+    read_blob,
+)
 from tracehouse.ingest.schemas.dumps import DECODED
 from tracehouse.ingest.tables.build import (
     build_event_signatures,

@@ -9,11 +9,9 @@ from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.etdump_builder import build_etdump
 from tracehouse import decode_dumps, stream_dump
-from tracehouse.ingest import decode
+from tracehouse.ingest import decode, profiler_blob
 from tracehouse.ingest.errors import DumpError
-from tracehouse.ingest.etdump import ledger
-from tracehouse.ingest.profiler_blob import blocks
-from tracehouse.ingest.profiler_blob import runs as blob_runs
+from tracehouse.ingest.etdump import dumps
 
 BLOB = (CORPUS / "legacy" / "iterations.prof").read_bytes()
 ETDUMP = read_dump("real/mlp_portable_n1")
@@ -91,21 +89,21 @@ def test_malformed_blob_raises_by_name_in_a_stream():
     ids=["blocks", "events", "allocations"],
 )  # fmt: skip
 def test_blobs_are_limited(limit: str, blob: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, limit, 3)
+    monkeypatch.setattr(profiler_blob, limit, 3)
     assert decode_dumps([blob]).errors.num_rows == 0
-    monkeypatch.setattr(blocks, limit, 2)
+    monkeypatch.setattr(profiler_blob, limit, 2)
     assert decode_dumps([blob]).errors["reason"].to_pylist() == ["blob_too_large"]
 
 
 def test_blocks_beyond_the_limit_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     blob = build_profiler_blob(*[block("a")] * 3)
-    monkeypatch.setattr(blocks, "MOST_BLOB_BLOCKS", 2)
+    monkeypatch.setattr(profiler_blob, "MOST_BLOB_BLOCKS", 2)
     errors = decode_dumps([blob + b"no block"]).errors
     assert errors["reason"].to_pylist() == ["blob_too_large"]
 
 
 def test_distinct_events_of_a_blob_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (ledger, blob_runs):
+    for module in (dumps, profiler_blob):
         monkeypatch.setattr(module, "MOST_SIGNATURES", 20)
     names = [f"e{i}" for i in range(21)]
     halves = [block("a", *((e, 1, 2) for e in some)) for some in (names[:9], names[9:])]

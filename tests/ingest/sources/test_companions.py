@@ -4,7 +4,7 @@ import zipfile
 
 import pytest
 
-from tracehouse.ingest.sources.folder_names import CompanionFinder, Companions
+from tracehouse.ingest.sources.listing import CompanionFinder, Companions
 from tracehouse.ingest.sources.places import Source
 
 

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from tracehouse.ingest.errors import SourceError
-from tracehouse.ingest.sources.folder_names import CompanionFinder, FolderNames, list_names
 from tracehouse.ingest.sources.listing import (
+    CompanionFinder,
+    FolderNames,
     describe_passed_over,
     find_sources,
+    list_names,
     list_sources,
     need_one,
 )

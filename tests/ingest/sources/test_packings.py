@@ -9,9 +9,9 @@ import pytest
 
 from tests.support.stores import write
 from tracehouse.ingest.errors import SourceError
-from tracehouse.ingest.sources import packings
-from tracehouse.ingest.sources.packings import most_inflated, read_declared_bytes, unpack
+from tracehouse.ingest.sources import private_bytes as packings
 from tracehouse.ingest.sources.places import Source
+from tracehouse.ingest.sources.private_bytes import most_inflated, read_declared_bytes, unpack
 from tracehouse.ingest.sources.reading import count_unpacked_bytes, read_dump_bytes, read_source
 
 DUMP = bytes(range(256)) * 300

@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump
+from tracehouse.ingest.dump import FoundDumps
 from tracehouse.ingest.errors import ManifestError
-from tracehouse.ingest.found_dumps import FoundDumps
 from tracehouse.ingest.sources.places import Source, is_below, top_of
 
 

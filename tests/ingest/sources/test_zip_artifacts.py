@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from tracehouse.ingest.errors import SourceError
-from tracehouse.ingest.sources import packings, private_bytes, zip_artifacts
-from tracehouse.ingest.sources.folder_names import CompanionFinder, list_names
-from tracehouse.ingest.sources.listing import find_sources
+from tracehouse.ingest.sources import private_bytes, zip_artifacts
+from tracehouse.ingest.sources import private_bytes as packings
+from tracehouse.ingest.sources.listing import CompanionFinder, find_sources, list_names
 from tracehouse.ingest.sources.places import Source
 from tracehouse.ingest.sources.reading import (
     count_bytes,

@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 
 from tracehouse.ingest.schemas.dumps import DECODED
-from tracehouse.ingest.tables.arrow_columns import renumber_dumps
+from tracehouse.ingest.tables.build import renumber_dumps
 
 NUMBERS = np.array([4, 9], np.int32)
 

@@ -7,7 +7,7 @@ from tests.support.traced_farm import Step, traced_dump
 from tracehouse import decode_dumps
 from tracehouse.ingest.producers import parse_rule, read_user_rules, use_user_rules
 from tracehouse.ingest.settings_file import FILE_NAME
-from tracehouse.ingest.tables.user_kinds import rule_of_row, with_user_kinds
+from tracehouse.ingest.signatures import rule_of_row, with_user_kinds
 
 MINE = """
 [serve]

@@ -9,11 +9,10 @@ import pytest
 
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump
+from tracehouse.ingest.dump import FoundDumps
 from tracehouse.ingest.errors import SourceError
-from tracehouse.ingest.found_dumps import FoundDumps
 from tracehouse.ingest.watching.buckets import Bucket
-from tracehouse.ingest.watching.follower import Follower, WatchRecord
-from tracehouse.ingest.watching.notices import Notices
+from tracehouse.ingest.watching.follower import Follower, Notices, WatchRecord
 from tracehouse.ingest.watching.places import WatchedFile
 
 

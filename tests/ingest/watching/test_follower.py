@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.stores import write
-from tracehouse.ingest.watching.follower import Follower, WatchRecord, WatchRound
-from tracehouse.ingest.watching.notices import Notices
+from tracehouse.ingest.watching.follower import Follower, Notices, WatchRecord, WatchRound
 from tracehouse.ingest.watching.places import LocalFolder
 
 OLD = 1_000_000_000  # seconds: the time of files that nobody writes any more

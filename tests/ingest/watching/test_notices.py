@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.stores import write
-from tracehouse.ingest.watching.notices import Notices
+from tracehouse.ingest.watching.follower import Notices
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify")
 

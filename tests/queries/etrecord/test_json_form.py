@@ -5,7 +5,7 @@ import json
 from tests.support.etrecord_builder import MODELS
 from tracehouse.ingest.etrecord.record import read_etrecord
 from tracehouse.ingest.sources.places import Source
-from tracehouse.queries.etrecord.tables import etrecord_json
+from tracehouse.queries.etrecord import etrecord_json
 
 
 def test_document_holds_maps_and_graphs_with_the_code_of_each_node() -> None:

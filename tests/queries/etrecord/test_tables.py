@@ -6,7 +6,7 @@ from tests.support.etrecord_builder import MODELS
 from tracehouse.ingest.etrecord.maps import DelegateMap
 from tracehouse.ingest.etrecord.record import EtRecord, read_etrecord
 from tracehouse.ingest.sources.places import Source
-from tracehouse.queries.etrecord.tables import delegate_table, handle_table
+from tracehouse.queries.etrecord import delegate_table, handle_table
 
 
 def make_record(**changes: object) -> EtRecord:

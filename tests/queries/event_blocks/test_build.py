@@ -11,7 +11,7 @@ from tracehouse import decode_dumps
 from tracehouse.ingest.errors import DumpError
 from tracehouse.ingest.sources.places import Source
 from tracehouse.queries.event_blocks.build import build_event_blocks, read_event_blocks
-from tracehouse.queries.event_blocks.json_form import event_blocks_json
+from tracehouse.queries.event_blocks.table import event_blocks_json
 from tracehouse.queries.event_blocks.time_scales import TimeScale
 
 

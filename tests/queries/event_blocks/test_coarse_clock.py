@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.traced_farm import Step, traced_dump
 from tracehouse.queries.event_blocks.build import decode_tables
-from tracehouse.queries.event_blocks.coarse_clock import coarse_clock_note
+from tracehouse.queries.event_blocks.scales import coarse_clock_note
 from tracehouse.queries.event_blocks.time_scales import TimeScale
 
 STEPS = [Step(f"native_call_{name}.out", 900_000 * n) for n, name in enumerate("abcdef", 1)]

@@ -14,9 +14,9 @@ from tests.support.event_blocks import integer, logged, run, timed
 from tests.tools.fuzz import worst_cases
 from tracehouse.queries.event_blocks import samples as samples_module
 from tracehouse.queries.event_blocks.build import build_event_blocks, decode_tables
-from tracehouse.queries.event_blocks.json_form import event_blocks_json
 from tracehouse.queries.event_blocks.logged_values import LoggedValues
 from tracehouse.queries.event_blocks.samples import summarise_events, summarise_groups
+from tracehouse.queries.event_blocks.table import event_blocks_json
 
 Count = Callable[[bytes], int]
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.event_blocks import blocks_of, integer, logged, run, timed
 from tracehouse.ingest.errors import EtRecordError
-from tracehouse.queries.event_blocks.reference_outputs import with_reference_outputs
+from tracehouse.queries.event_blocks.build import with_reference_outputs
 from tracehouse.warehouse.errors import QueryError
 
 OUTPUT = integer(7) | {"output": {"bool_val": True}}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tracehouse.ingest.debug_buffer import DebugBuffer, TensorValue
-from tracehouse.queries.event_blocks.json_form import MOST_ELEMENTS, value_json
+from tracehouse.queries.event_blocks.table import MOST_ELEMENTS, value_json
 
 
 def tensor(dtype: str, *values: object) -> TensorValue:

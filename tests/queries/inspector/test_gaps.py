@@ -5,7 +5,7 @@ import pytest
 
 from tracehouse.ingest.debug_buffer import TensorValue
 from tracehouse.queries.event_blocks.blocks import Event, EventBlock
-from tracehouse.queries.inspector.gaps import gap_frame, logged_runs
+from tracehouse.queries.inspector.drop_in import gap_frame, logged_runs
 from tracehouse.queries.numeric_gap.comparators import MSEComparator
 from tracehouse.queries.numeric_gap.logged_operators import LoggedRun
 from tracehouse.queries.numeric_gap.reference_run import ReferenceRun

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tracehouse.queries.inspector.grid import grid_lines
+from tracehouse.queries.event_blocks.frames import grid_lines
 
 
 def grid(**columns):

@@ -8,8 +8,7 @@ import pytest
 from tracehouse.ingest.debug_buffer import TensorValue
 from tracehouse.queries.numeric_gap.divergence import find_divergences, first_divergence, is_within
 from tracehouse.queries.numeric_gap.gap import numeric_gap
-from tracehouse.queries.numeric_gap.logged_operators import LoggedRun
-from tracehouse.queries.numeric_gap.program_flow import ProgramFlow
+from tracehouse.queries.numeric_gap.logged_operators import LoggedRun, ProgramFlow
 from tracehouse.queries.numeric_gap.run_values import Operator
 
 YES, NO = True, False

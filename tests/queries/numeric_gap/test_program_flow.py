@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracehouse.queries.numeric_gap.program_flow import MAX_LINKS, FlowNode, program_flow
+from tracehouse.queries.numeric_gap.logged_operators import MAX_LINKS, FlowNode, program_flow
 
 
 def node(operator, handle, *takes, gives=None):

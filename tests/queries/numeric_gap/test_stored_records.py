@@ -4,10 +4,9 @@ import pytest
 
 from tests.support.etrecord_builder import MODELS
 from tracehouse.ingest.etrecord.names import EDGE_PROGRAM
-from tracehouse.ingest.etrecord.record import decode_etrecord, read_etrecord
-from tracehouse.ingest.etrecord.tables import build_etrecord_tables
+from tracehouse.ingest.etrecord.record import build_etrecord_tables, decode_etrecord, read_etrecord
 from tracehouse.ingest.sources.places import Source
-from tracehouse.queries.numeric_gap.program_flow import read_nodes, read_outputs
+from tracehouse.queries.numeric_gap.logged_operators import read_nodes, read_outputs
 from tracehouse.queries.numeric_gap.stored_dumps import write_record
 
 RECORDS = sorted(path.name for path in MODELS.glob("*.etrecord"))

@@ -11,13 +11,13 @@ import pytest
 from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.corpus import CORPUS
 from tracehouse.ingest.errors import DumpError
-from tracehouse.queries.profiler_blob.blocks import (
+from tracehouse.queries.profiler_blob import (
     FrameworkTax,
     ProfilerBlock,
     ProfilerTimeScale,
     build_profiler_blocks,
+    profiler_blob_json,
 )
-from tracehouse.queries.profiler_blob.tables import profiler_blob_json
 from tracehouse.warehouse.errors import QueryError
 
 NAMES = sorted(path.name.removesuffix(".prof") for path in (CORPUS / "legacy").glob("*.prof"))

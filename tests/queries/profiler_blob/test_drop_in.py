@@ -10,7 +10,7 @@ import pytest
 from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.corpus import CORPUS
 from tracehouse.ingest.errors import DumpError
-from tracehouse.queries.profiler_blob.drop_in import TimeScale, deserialize_profile_results
+from tracehouse.queries.profiler_blob import TimeScale, deserialize_profile_results
 from tracehouse.warehouse.errors import QueryError
 
 SCALES = ("TIME_IN_NS", "TIME_IN_US", "TIME_IN_MS", "CPU_CYCLES")

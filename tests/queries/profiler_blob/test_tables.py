@@ -6,8 +6,12 @@ import pyarrow as pa
 import pytest
 
 from tests.support.blob_builder import block, build_profiler_blob
-from tracehouse.queries.profiler_blob.blocks import ProfilerTimeScale, build_profiler_blocks
-from tracehouse.queries.profiler_blob.tables import sample_table, titled_tables
+from tracehouse.queries.profiler_blob import (
+    ProfilerTimeScale,
+    build_profiler_blocks,
+    sample_table,
+    titled_tables,
+)
 
 CYCLES, NS = ProfilerTimeScale.CYCLES, ProfilerTimeScale.NS
 

@@ -1,6 +1,6 @@
 """Dumps made to become more than they are: the shapes of worst_cases.py and others, at random.
 
-Sizes are such that some are within the limits of `ingest.etdump.limits` and some are not.
+Sizes are such that some are within the limits of `ingest.etdump.arena` and some are not.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.support.etdump_builder import build_etdump
 from tests.tools.fuzz import worst_cases
-from tracehouse.ingest.etdump.limits import LONGEST_NAME
+from tracehouse.ingest.etdump.arena import LONGEST_NAME
 
 Bomb = Callable[[random.Random], bytes]
 

@@ -20,7 +20,7 @@ from tracehouse import DecodedBatch, decode_dumps
 from tracehouse.ingest import decode
 from tracehouse.ingest.etdump import long_runs, runs
 from tracehouse.ingest.etdump.templates import TEMPLATES
-from tracehouse.ingest.profiler_blob.blocks import is_profiler_blob
+from tracehouse.ingest.profiler_blob import is_profiler_blob
 
 Content = dict[str, Any]
 

@@ -14,7 +14,7 @@ from tests.tools.parity.objects import object_faults
 from tracehouse import Inspector
 from tracehouse.ingest.sources.places import Source
 from tracehouse.queries.event_blocks.build import read_event_blocks
-from tracehouse.queries.event_blocks.json_form import event_blocks_json
+from tracehouse.queries.event_blocks.table import event_blocks_json
 from tracehouse.queries.event_blocks.time_scales import TimeScale
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from tests.tools.parity.bugs import Bug
 from tests.tools.parity.errors import InspectorError
 from tracehouse.ingest.etrecord.torch_archive import read_torch_archive
-from tracehouse.queries.event_blocks.json_form import value_json
+from tracehouse.queries.event_blocks.table import value_json
 
 Json = dict[str, Any]
 

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracehouse.ingest.errors import DumpError
-from tracehouse.ingest.etdump.arena import Arena, Ints
+from tracehouse.ingest.etdump.arena import Arena, Ints, Scope
 from tracehouse.ingest.etdump.flatbuffer import read_tables
 from tracehouse.ingest.etdump.repeats import find_times
 from tracehouse.ingest.etdump.schema import read_headers, read_runs
-from tracehouse.ingest.etdump.scope import Scope
 
 _SLAB_BYTES = 16 << 20
 _RUN_WIDTHS = (4, 4, 4, 4)

@@ -14,10 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tracehouse.ingest.etdump.arena import Arena
+from tracehouse.ingest.etdump.arena import Arena, Scope
 from tracehouse.ingest.etdump.columns import ProfileEvents, Runs
 from tracehouse.ingest.etdump.schema import read_headers, read_runs
-from tracehouse.ingest.etdump.scope import Scope
 from tracehouse.ingest.signatures import event_kind
 from tracehouse.ingest.tracer.dump_builder import DumpBuilder
 from tracehouse.ingest.tracer.event_tracer import InstructionPlace

@@ -10,8 +10,8 @@ import pytest
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
 from tracehouse import Inbox
+from tracehouse.ingest.dump import FoundDumps
 from tracehouse.ingest.errors import ManifestError
-from tracehouse.ingest.found_dumps import FoundDumps
 from tracehouse.warehouse.engine.store_file import FILE_NAME
 from tracehouse.warehouse.errors import StoreError
 

@@ -9,7 +9,7 @@ import pytest
 from tests.support.bounded_memory import run_alone
 from tests.support.corpus import dump_names, read_dump
 from tests.support.stores import ingest, write
-from tracehouse.ingest.found_dumps import FoundDumps
+from tracehouse.ingest.dump import FoundDumps
 from tracehouse.ingest.sources import private_bytes
 from tracehouse.ingest.sources.listing import find_sources
 from tracehouse.ingest.sources.places import Source

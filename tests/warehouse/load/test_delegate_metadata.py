@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.event_blocks import json_of, run, timed
-from tracehouse.queries.event_blocks.json_form import event_blocks_json
+from tracehouse.queries.event_blocks.table import event_blocks_json
 from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.load import delegate_metadata
 from tracehouse.warehouse.load.delegate_metadata import metadata_json, parse_metadata

@@ -16,8 +16,7 @@ from tests.support.stores import MANIFEST, contents, writing
 from tests.support.traced_farm import Step, traced_dump
 from tests.tools.simulation.dump_template import repeat_runs
 from tracehouse import DecodedBatch
-from tracehouse.ingest.dump import Refusal
-from tracehouse.ingest.found_dumps import file_at
+from tracehouse.ingest.dump import Refusal, file_at
 from tracehouse.ingest.manifest.resolver import Manifest
 from tracehouse.ingest.sources.places import Source
 from tracehouse.warehouse.archive.archive import Archive

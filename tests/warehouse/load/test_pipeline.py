@@ -14,8 +14,7 @@ from tests.support.stores import MANIFEST, contents, ingest, write
 from tests.support.tiny_dumps import tiny_dump
 from tracehouse import Warehouse
 from tracehouse.ingest import decode
-from tracehouse.ingest.dump import Dump
-from tracehouse.ingest.found_dumps import FoundDumps
+from tracehouse.ingest.dump import Dump, FoundDumps
 from tracehouse.ingest.manifest.resolver import Manifest
 from tracehouse.warehouse.errors import StoreError
 from tracehouse.warehouse.load import batches, stored_events

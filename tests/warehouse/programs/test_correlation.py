@@ -13,7 +13,7 @@ from tracehouse.queries.event_blocks.build import (
     decode_tables,
     read_event_blocks,
 )
-from tracehouse.queries.event_blocks.json_form import event_blocks_json
+from tracehouse.queries.event_blocks.table import event_blocks_json
 from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.programs.correlation import Correlation, Place
 

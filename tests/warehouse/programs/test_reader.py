@@ -14,10 +14,9 @@ from tests.support.etrecord_builder import MODELS, build_zip, read_members
 from tests.support.event_blocks import run, timed
 from tests.support.stores import MANIFEST, contents, ingest, write
 from tracehouse import Warehouse
+from tracehouse.ingest.dump import file_at
 from tracehouse.ingest.errors import EtRecordError
-from tracehouse.ingest.etrecord.record import read_etrecord
-from tracehouse.ingest.etrecord.tables import build_etrecord_tables, etrecord_id
-from tracehouse.ingest.found_dumps import file_at
+from tracehouse.ingest.etrecord.record import build_etrecord_tables, etrecord_id, read_etrecord
 from tracehouse.ingest.sources.places import Source
 from tracehouse.warehouse.load import batches
 from tracehouse.warehouse.programs.reader import ProgramReader

@@ -151,7 +151,7 @@ def test_a_bomb_is_unpacked_no_further_than_a_dump_may_be(tmp_path: Path) -> Non
 def test_a_bomb_within_the_limit_is_unpacked_no_further_than_its_ratio(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracehouse.ingest.sources.packings.INFLATION_FREE_BYTES", 1 << 20)
+    monkeypatch.setattr("tracehouse.ingest.sources.private_bytes.INFLATION_FREE_BYTES", 1 << 20)
 
     answer = put(client, b"", body=gzip.compress(bytes(20 << 20)), encoding="gzip")
 

@@ -1,28 +1,31 @@
-"""A profiler blob -> times of events per block name and iteration, and totals.
+"""A profiler blob -> times of events per block name and iteration, totals, tables and JSON.
 
 Blocks of the same name are iterations of the same code, with the same events in the same order and
 the same allocations. docs/profiler-blobs.md lists errors of ExecuTorch's parser that are avoided
-here.
+here. `deserialize_profile_results` returns that parser's objects; its intended differences are
+listed there too: names, and times that are not rounded.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
-from tracehouse.ingest.profiler_blob.blocks import (
+from tracehouse.ingest.profiler_blob import (
     Blocks,
     Rows,
     cut_name,
     decode_profiler_blob,
     find_allocators,
 )
-from tracehouse.ingest.tables.arrow_columns import readable
+from tracehouse.ingest.schemas.dumps import UINT64
+from tracehouse.ingest.tables.build import readable
 from tracehouse.warehouse.errors import QueryError
 
 Time = int | float
@@ -49,6 +52,9 @@ class ProfilerTimeScale(StrEnum):
         """The ticks in the target unit as a double; unchanged if the units are equal."""
         ticks_per_ms = {ProfilerTimeScale.NS: 10**6, ProfilerTimeScale.US: 10**3}.get(self)
         return ticks / ticks_per_ms if ticks_per_ms else ticks
+
+
+TimeScale = ProfilerTimeScale
 
 
 class Iteration(NamedTuple):
@@ -273,3 +279,151 @@ def _framework_tax(
             for whole, taken in zip(execute, part, strict=True)
         ],
     )
+
+
+@dataclass
+class ProfileEvent:
+    """One event of a block name.
+
+    Attributes:
+        name: Its name.
+        ts: Start in each iteration.
+        duration: End minus start in each iteration.
+        chain_idx: Chain of the first iteration's event; -1 outside instructions.
+        instruction_idx: Instruction of the first iteration's event.
+        stacktrace: Always None, as a blob does not have it.
+    """
+
+    name: str
+    ts: list[Time]
+    duration: list[Time]
+    chain_idx: int = -1
+    instruction_idx: int = -1
+    stacktrace: str | None = None
+
+
+@dataclass
+class MemEvent:
+    """Bytes that one iteration allocates; `allocator_name` is None if unknown."""
+
+    allocator_name: str | None
+    total_allocations_done: int
+
+
+def deserialize_profile_results(
+    buff: bytes | memoryview, time_scale: TimeScale = TimeScale.TIME_IN_NS
+) -> tuple[dict[str, list[ProfileEvent]], dict[str, list[MemEvent]]]:
+    """Events and memory of a profiler blob, each by block name.
+
+    A malformed blob raises DumpError; iterations of a block that differ in their events or
+    allocations raise QueryError.
+    """
+    blocks = build_profiler_blocks(buff, time_scale)
+    events = {
+        block.name: [
+            ProfileEvent(
+                event.name, event.start, event.duration, event.chain_index, event.instruction_id
+            )
+            for event in block.events
+        ]
+        for block in blocks
+    }
+    memory = {
+        block.name: [MemEvent(total.allocator, total.total_bytes) for total in block.memory]
+        for block in blocks
+    }
+    return events, memory
+
+
+def sample_table(blocks: Sequence[ProfilerBlock], time_scale: ProfilerTimeScale) -> pa.Table:
+    """One row per event and iteration: block, iteration, event, start and duration, exactly."""
+    rows = [
+        (block.name, iteration, event)
+        for block in blocks
+        for event in block.events
+        for iteration in range(block.iteration_count)
+    ]
+    events = [event for _, _, event in rows]
+    unit = time_scale.target
+    return pa.table(
+        {
+            "block": pa.array([name for name, _, _ in rows], pa.string()),
+            **_event_columns(events),
+            "iteration_index": pa.array([i for _, i, _ in rows], pa.int64()),
+            f"start ({unit})": _times([event.start[i] for _, i, event in rows]),
+            f"duration ({unit})": _times([event.duration[i] for _, i, event in rows]),
+        }
+    )
+
+
+def titled_tables(
+    blocks: Sequence[ProfilerBlock], time_scale: ProfilerTimeScale
+) -> Iterator[tuple[str, pa.Table]]:
+    """Each block's profile, then each framework tax, then each block's memory, with titles."""
+    unit = time_scale.target
+    for block in blocks:
+        yield f"{block.name}: profile ({unit})", _profile_table(block)
+    for block in blocks:
+        if block.framework_tax:
+            yield f"{block.name}: framework tax ({unit})", _tax_table(block.framework_tax)
+    for block in blocks:
+        yield f"{block.name}: memory", _memory_table(block)
+
+
+def _profile_table(block: ProfilerBlock) -> pa.Table:
+    durations = {
+        f"iteration {i}": pa.array([event.duration[i] for event in block.events], pa.float64())
+        for i in range(block.iteration_count)
+    }
+    return pa.table({**_event_columns(block.events), **durations})
+
+
+def _tax_table(tax: FrameworkTax) -> pa.Table:
+    return pa.table(
+        {
+            "iteration_index": pa.array(range(len(tax.exec_time)), pa.int64()),
+            "execute": pa.array(tax.exec_time, pa.float64()),
+            "kernels and delegates": pa.array(tax.kernel_and_delegate_time, pa.float64()),
+            "framework tax (%)": pa.array(tax.framework_tax_percent, pa.float64()),
+        }
+    )
+
+
+def _memory_table(block: ProfilerBlock) -> pa.Table:
+    return pa.table(
+        {
+            "allocator": pa.array([total.allocator for total in block.memory], pa.string()),
+            "total_bytes": pa.array([total.total_bytes for total in block.memory], UINT64),
+            "all_iterations_bytes": pa.array(
+                [total.all_iterations_bytes for total in block.memory], UINT64
+            ),
+        }
+    )
+
+
+def _event_columns(events: Sequence[ProfilerEvent]) -> dict[str, pa.Array]:
+    return {
+        "name": pa.array([event.name for event in events], pa.string()),
+        "chain_index": pa.array([event.chain_index for event in events], pa.int64()),
+        "instruction_id": pa.array([event.instruction_id for event in events], pa.int64()),
+    }
+
+
+def _times(times: list[Time]) -> pa.Array:
+    """Exact decimals of ticks, doubles of ms."""
+    is_exact = all(isinstance(time, int) for time in times)
+    return pa.array(times, UINT64 if is_exact else pa.float64())
+
+
+def profiler_blob_json(blocks: Sequence[ProfilerBlock]) -> dict[str, dict[str, Any]]:
+    """The blocks as plain values for a JSON writer, each part by name of the block.
+
+    A block without an execution, or without kernels and delegates, has no framework tax.
+    """
+    return {
+        "profile": {block.name: [asdict(event) for event in block.events] for block in blocks},
+        "memory": {block.name: [total._asdict() for total in block.memory] for block in blocks},
+        "framework_tax": {
+            block.name: block.framework_tax._asdict() for block in blocks if block.framework_tax
+        },
+    }

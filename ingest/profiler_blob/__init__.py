@@ -1,1 +1,0 @@
-"""The reader of blobs that ExecuTorch's older profiler writes."""

@@ -1,1 +1,0 @@
-"""An ETRecord as tables and as JSON."""

@@ -1,1 +1,0 @@
-"""Answers from blobs of the older profiler: profile, framework tax, memory."""
