@@ -3,7 +3,7 @@
 An ETRecord is a zip of JSON and torch.save archives. The maps are read at once, programs and values
 on first use, so that an unreadable one does not affect the others. Any part may be absent.
 
-Limits: MAX_JSON_BYTES of JSON per member, MAX_PROGRAMS, and the limits of `sources.zip_members`,
+Limits: MAX_JSON_BYTES of JSON per member, MAX_PROGRAMS, and the limits of `sources.zip_limits`,
 `strict_json`, `maps`, `graphs` and `torch_archive`.
 
 Members:

@@ -31,6 +31,7 @@ from tracehouse.ingest.sources.private_bytes import gather, most_inflated, read_
 from tracehouse.ingest.sources.zip_limits import (
     ENCRYPTED,
     MAX_MEMBER_BYTES,
+    MAX_MEMBERS,
     ZIP_FAULTS,
     DirectoryError,
     MemoryFile,
@@ -39,8 +40,6 @@ from tracehouse.ingest.sources.zip_limits import (
     packing_problem,
 )
 
-MAX_MEMBERS = 65_535  # as many as a zip has without zip64
-MAX_DIRECTORY_BYTES = 16 << 20
 MAX_MEMBER_DEPTH = 100
 _PIECE_BYTES = 1 << 20  # inflated at a time, of a member whose end is wanted
 
@@ -62,9 +61,7 @@ class Artifact:
         self.zip_bytes = zip_bytes
         self._name = name
         try:
-            self._archive, opened = open_zip(
-                file, most_bytes=MAX_DIRECTORY_BYTES, most_members=MAX_MEMBERS
-            )
+            self._archive, opened = open_zip(file)
         except DirectoryError as error:
             what = {"bytes": "has a directory of", "members": "has"}[error.unit]
             problem = f"{what} {error}; {_REMEDY}"

@@ -28,8 +28,8 @@ _HEAD_BYTES = 64 << 10
 _NO_END = "File is not a zip file"  # zipfile's words
 _METHODS = {9: "Deflate64", 12: "bzip2", 14: "LZMA", 93: "Zstandard", 95: "xz", 98: "PPMd"}
 
-MAX_DIRECTORY_BYTES = 8 << 20  # 80,000 members of usual names
-MAX_MEMBERS = MAX_DIRECTORY_BYTES // 46  # as many as fit
+MAX_MEMBERS = 65_535  # as many as a zip has without zip64
+MAX_DIRECTORY_BYTES = 16 << 20
 FREE_BYTES = 4 << 20
 _FAULTS = (*ZIP_FAULTS, OSError)
 _TORN = "it is damaged or truncated; copy it again from its source"
@@ -49,9 +49,7 @@ class DirectoryError(Exception):
         self.unit = unit
 
 
-def open_zip(
-    file: io.RawIOBase, *, most_bytes: int, most_members: int
-) -> tuple[zipfile.ZipFile, io.BufferedReader]:
+def open_zip(file: io.RawIOBase) -> tuple[zipfile.ZipFile, io.BufferedReader]:
     """A zip with its members listed, and the file to close with it.
 
     A damaged zip raises one of ZIP_FAULTS.
@@ -59,7 +57,7 @@ def open_zip(
     Raises:
         DirectoryError: The list exceeds a limit.
     """
-    guarded = _GuardedFile(file, most_bytes, most_members)
+    guarded = _GuardedFile(file)
     try:
         archive = zipfile.ZipFile(guarded)
     except zipfile.BadZipFile as error:
@@ -106,20 +104,19 @@ class _GuardedFile(io.BufferedReader):
     piece itself is checked.
     """
 
-    def __init__(self, file: io.RawIOBase, most_bytes: int, most_members: int) -> None:
+    def __init__(self, file: io.RawIOBase) -> None:
         super().__init__(file)
-        self._most_bytes, self._most_members = most_bytes, most_members
         self.is_listed = False
 
     def read(self, size: int | None = -1, /) -> bytes:
         if self.is_listed:
             return super().read(size)
-        if size is not None and size > self._most_bytes:
-            raise DirectoryError("bytes", size, self._most_bytes)
+        if size is not None and size > MAX_DIRECTORY_BYTES:
+            raise DirectoryError("bytes", size, MAX_DIRECTORY_BYTES)
         data = super().read(size)
         count = data.count(_MEMBER_MARK)
-        if count > self._most_members:
-            raise DirectoryError("members", count, self._most_members)
+        if count > MAX_MEMBERS:
+            raise DirectoryError("members", count, MAX_MEMBERS)
         return data
 
 
@@ -178,9 +175,7 @@ class ZipMembers:
         self._most_bytes = FREE_BYTES + inflation * len(data)
         self._counted: set[str] = set()
         try:
-            self._archive, _ = open_zip(
-                MemoryFile(data), most_bytes=MAX_DIRECTORY_BYTES, most_members=MAX_MEMBERS
-            )
+            self._archive, _ = open_zip(MemoryFile(data))
         except DirectoryError as error:
             what = {"bytes": "the list of its members takes", "members": "has"}[error.unit]
             raise EtRecordError(place, f"{what} {error}; save it in several files") from error

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tracehouse.ingest.errors import SourceError
-from tracehouse.ingest.sources import private_bytes, zip_artifacts
+from tracehouse.ingest.sources import private_bytes, zip_artifacts, zip_limits
 from tracehouse.ingest.sources import private_bytes as packings
 from tracehouse.ingest.sources.listing import CompanionFinder, find_sources, list_names
 from tracehouse.ingest.sources.places import Source
@@ -77,7 +77,8 @@ def test_a_directory_of_few_members_and_many_bytes_is_not_read(tmp_path: Path) -
 def test_as_many_members_as_are_allowed_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(zip_artifacts, "MAX_MEMBERS", 3)
+    for module in (zip_artifacts, zip_limits):
+        monkeypatch.setattr(module, "MAX_MEMBERS", 3)
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w") as archive:
         for i in range(3):
