@@ -33,6 +33,7 @@ _ATTEMPTS = 3
 _NO_ERRORS = ERRORS.empty_table()
 
 Tables = dict[str, pa.Table]
+_Decoded = tuple[list[Tables], SignatureBook, dict[int, Fault]]  # of good dumps, of bad ones
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,10 @@ def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
     parts: list[Tables] = []
     faults: dict[int, Fault] = {}
     for chunk in _chunks(buffers):
-        for decoded in _decode_chunk(buffers, chunk):
-            parts += decoded.parts
-            faults.update(decoded.faults)
-            signatures.add(decoded.book)
+        for tables_of_runs, book, found in _decode_chunk(buffers, chunk):
+            parts += tables_of_runs
+            faults.update(found)
+            signatures.add(book)
     tables = signatures.tables()
     if len(buffers) == 1 and not (faults or is_profiler_blob(buffers[0])):
         remember_dump(buffers[0], tables)
@@ -155,17 +156,10 @@ def _chunks(buffers: Sequence[Any]) -> Iterator[list[int]]:
     return batches(range(len(buffers)), size, ARENA_BYTES)
 
 
-@dataclass(frozen=True)
-class _DecodedChunk:
-    """Tables and signatures of well-formed dumps, and the faults of the others."""
+def _decode_chunk(buffers: Sequence[Any], chunk: list[int]) -> Iterator[_Decoded]:
+    """Tables and signatures of the good dumps of a chunk, and the faults of the others.
 
-    parts: list[Tables]
-    book: SignatureBook
-    faults: dict[int, Fault]
-
-
-def _decode_chunk(buffers: Sequence[Any], chunk: list[int]) -> Iterator[_DecodedChunk]:
-    """Decode the dumps of a chunk; each of them is in exactly one of the results.
+    Each dump is in exactly one of the results.
 
     Decoding stops at the first check that any dump fails, and restarts without the dumps that
     failed it, so each attempt may meet another kind of fault. After a few attempts the chunk is
@@ -189,9 +183,9 @@ def _decode_chunk(buffers: Sequence[Any], chunk: list[int]) -> Iterator[_Decoded
                 {name: renumber_dumps(table, indices) for name, table in part.items()}
                 for part in parts
             ]
-        yield _DecodedChunk(parts, book, faults)
+        yield parts, book, faults
         return
-    yield _DecodedChunk([], SignatureBook(), faults)
+    yield [], SignatureBook(), faults
     half = len(chunk) // 2
     for some in (chunk[:half], chunk[half:]):
         if some:

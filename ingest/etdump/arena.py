@@ -70,6 +70,7 @@ class Arena:
         self.u16 = self.u8[: len(self.u8) & ~1].view(np.uint16)
         self.i32 = self.u8[: len(self.u8) & ~3].view(np.int32)
         self.u64 = self.u8[: len(self.u8) & ~7].view(np.uint64)
+        assert not (self.lo & 7).any()
         self.vtables: dict[tuple[int, tuple[int, ...]], tuple[int, ...]] = {}
 
 

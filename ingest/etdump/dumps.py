@@ -175,24 +175,6 @@ def _collect_metadata(runs: Runs) -> Metadata:
     return Metadata(run, place, Texts(content.codes[rows], content.values))
 
 
-class StartRanges(NamedTuple):
-    """The starts of runs with events, one run per row.
-
-    Attributes:
-        first: Start of the run's first event.
-        lowest: Lowest start relative to it, as a signed number.
-        lowest_32: The same modulo 2^32.
-        highest: Highest start.
-        has_wrap: Whether an event ends before it starts, below 2^32: its 32-bit clock wrapped.
-    """
-
-    first: NDArray[np.uint64]
-    lowest: Ints
-    lowest_32: Ints
-    highest: NDArray[np.uint64]
-    has_wrap: Mask
-
-
 class Origins(NamedTuple):
     """The origins of runs.
 
@@ -207,13 +189,28 @@ class Origins(NamedTuple):
     is_doubtful: Mask
 
 
-def find_origins(runs: StartRanges) -> Origins:
-    """The origins of runs, but for those that are doubtful."""
-    is_modulo: Mask = runs.has_wrap & (runs.highest <= UINT32_MAX)
-    earliest = runs.first + runs.lowest.view(np.uint64)
-    is_doubtful = runs.has_wrap & ~is_modulo & (earliest <= UINT32_MAX)
-    is_doubtful &= runs.highest - earliest <= UINT32_MAX
-    earliest_32 = (runs.first + runs.lowest_32.view(np.uint64)) & UINT32_MAX
+def find_origins(
+    first: NDArray[np.uint64],
+    lowest: Ints,
+    *,
+    lowest_32: Ints,
+    highest: NDArray[np.uint64],
+    has_wrap: Mask,
+) -> Origins:
+    """The origins of runs, but for those that are doubtful; one item per run with events.
+
+    Args:
+        first: Start of the run's first event.
+        lowest: Lowest start relative to it, as a signed number.
+        lowest_32: The same modulo 2^32.
+        highest: Highest start.
+        has_wrap: Whether an event ends before it starts, below 2^32: its 32-bit clock wrapped.
+    """
+    is_modulo: Mask = has_wrap & (highest <= UINT32_MAX)
+    earliest = first + lowest.view(np.uint64)
+    is_doubtful = has_wrap & ~is_modulo & (earliest <= UINT32_MAX)
+    is_doubtful &= highest - earliest <= UINT32_MAX
+    earliest_32 = (first + lowest_32.view(np.uint64)) & UINT32_MAX
     return Origins(np.where(is_modulo, earliest_32, earliest), is_modulo, is_doubtful)
 
 

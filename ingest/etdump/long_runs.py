@@ -40,7 +40,6 @@ from tracehouse.ingest.etdump.dumps import (
     Dumps,
     Ledger,
     RunExcerpt,
-    StartRanges,
     StoredRuns,
     collect_extras,
     find_origins,
@@ -212,13 +211,11 @@ def _find_origin(run: _Run, survey: _Survey) -> tuple[np.uint64, bool]:
     """What starts of the run are relative to, and whether modulo 2^32, as in `unwrap_starts`."""
     highest = np.array([survey.highest], np.uint64)
     found = find_origins(
-        StartRanges(
-            np.array([survey.first or 0], np.uint64),
-            np.array([survey.lowest]),
-            np.array([survey.lowest_32]),
-            highest,
-            np.array([survey.has_wrap]),
-        )
+        np.array([survey.first or 0], np.uint64),
+        np.array([survey.lowest]),
+        lowest_32=np.array([survey.lowest_32]),
+        highest=highest,
+        has_wrap=np.array([survey.has_wrap]),
     )
     earliest = found.earliest[0]
     if found.is_doubtful[0]:  # as in hardly any dump: its events are read once more

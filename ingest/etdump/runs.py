@@ -159,7 +159,9 @@ def _unite(
     numbers = {layout: number for number, layout in enumerate(dict.fromkeys(layouts))}
     number = np.array([numbers[layout] for layout in layouts] + [-1])
     layout_shift = np.cumsum([0] + [len(laid.layouts) for laid in laid_out])
-    return Dumps(
+    repeated = sum(len(block.run) for block in repeats.blocks)
+    assert len(read) + repeated == len(heads.run_word), "each run is read, or repeats one that is"
+    dumps = Dumps(
         heads=heads,
         name=Texts(
             _shift([part.runs.name.codes for part in parts], name_shift)[source],
@@ -179,6 +181,8 @@ def _unite(
         end=_join([events.end for events in profiles], [b.ends for b in repeats.blocks]),
         extras=collect_extras(rest.run, rest.runs),
     )
+    assert len(dumps.start) == len(dumps.end) == dumps.counts.sum(), "each event has its times"
+    return dumps
 
 
 def _shift(codes: list[Ints], shift: Ints) -> Ints:

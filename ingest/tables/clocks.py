@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracehouse.ingest.etdump.arena import Ints, Mask
-from tracehouse.ingest.etdump.dumps import UINT32_MAX, StartRanges, find_origins, may_be_first
+from tracehouse.ingest.etdump.dumps import UINT32_MAX, find_origins, may_be_first
 
 WRAPPED_32 = 1  # end before start on a 32-bit clock: 2^32 was added
 END_BEFORE_START = 2  # end before start without a 32-bit wrap: an impossible duration
@@ -69,7 +69,7 @@ def unwrap_starts(
         return relative - np.repeat(lowest, size), origins
     lowest_32 = np.minimum.reduceat(relative.astype(np.int32).astype(np.int64), begin)
     highest = np.maximum.reduceat(start, begin)
-    found = find_origins(StartRanges(first, lowest, lowest_32, highest, has_wrap))
+    found = find_origins(first, lowest, lowest_32=lowest_32, highest=highest, has_wrap=has_wrap)
     of_runs = found.earliest
     if found.is_doubtful.any():
         farthest = np.repeat(highest - of_runs, size)

@@ -10,13 +10,15 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tracehouse.ingest.signatures import event_kind
 from tracehouse.queries.event_blocks.frames import Columns, as_one_type, html_table, new_frame
-from tracehouse.queries.event_blocks.samples import NO_VALUES, FlaggedSample, ValuesByRun
+from tracehouse.queries.event_blocks.logged_values import NO_VALUES, ValuesByRun
 from tracehouse.queries.event_blocks.scales import Converter
 from tracehouse.queries.event_blocks.time_scales import TimeScale
 from tracehouse.warehouse.statistics.percentiles import interpolate_sorted
@@ -34,6 +36,76 @@ _OUTSIDE = -1  # instruction of events outside the program
 _UNPRINTED = (
     "raw", "delegate_debug_identifier", "stack_traces", "module_hierarchy", "debug_data",
 )  # fmt: skip
+
+
+class FlaggedSample(NamedTuple):
+    """A profile event with a wrong duration, with its clock readings in ticks."""
+
+    run_index: int
+    start_time: int
+    end_time: int
+    reason: str
+
+
+class SampleStatistics(NamedTuple):
+    """The Inspector's six statistics and four more; percentiles by linear interpolation.
+
+    `stddev` is the sample standard deviation (divided by n - 1); None for a single sample.
+    """
+
+    p10: float
+    p50: float
+    p90: float
+    avg: float
+    min: float
+    max: float
+    p95: float
+    p99: float
+    n: int
+    stddev: float | None
+
+
+def summarise_events(durations: Sequence[Sequence[float]]) -> list[SampleStatistics | None]:
+    """The statistics of the durations of each event; None for an event without any."""
+    bounds = [0, *accumulate(map(len, durations))]
+    return summarise_groups(np.array([*chain.from_iterable(durations)], np.float64), bounds)
+
+
+def summarise_groups(
+    durations: NDArray[np.float64], bounds: Sequence[int]
+) -> list[SampleStatistics | None]:
+    """The statistics of each group of durations; None for an empty group.
+
+    Groups of one size are summarised together, as a hostile dump can have a group per event.
+
+    Args:
+        durations: The durations, group after group.
+        bounds: Start of each group, and end of the last one.
+    """
+    starts, sizes = np.array(bounds[:-1], np.int64), np.diff(bounds)
+    found: list[SampleStatistics | None] = [None] * len(starts)
+    order = np.argsort(sizes, kind="stable")
+    distinct, first = np.unique(sizes[order], return_index=True)
+    for size, members in zip(
+        distinct.tolist(), np.split(order, first[1:]), strict=bool(len(first))
+    ):
+        if size:
+            rows = durations[starts[members][:, None] + np.arange(size)]
+            for member, statistics in zip(members.tolist(), _summarise_rows(rows), strict=True):
+                found[member] = statistics
+    return found
+
+
+def _summarise_rows(rows: NDArray[np.float64]) -> Iterator[SampleStatistics]:
+    count, size = rows.shape
+    ordered = np.sort(rows, axis=1)
+    p10, p50, p90, p95, p99 = (
+        interpolate_sorted(ordered, share).tolist() for share in (0.1, 0.5, 0.9, 0.95, 0.99)
+    )
+    least, most = ordered[:, 0].tolist(), ordered[:, -1].tolist()
+    stddev = np.std(rows, axis=1, ddof=1).tolist() if size > 1 else [None] * count
+    columns = (p10, p50, p90, np.mean(rows, axis=1).tolist(), least, most, p95, p99)
+    return map(SampleStatistics, *columns, [size] * count, stddev)
 
 
 @dataclass

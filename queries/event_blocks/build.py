@@ -23,7 +23,7 @@ from tracehouse.ingest.signatures import rule_of_row, with_user_kinds
 from tracehouse.ingest.sources.places import Source
 from tracehouse.ingest.sources.reading import read_dump_bytes, read_source
 from tracehouse.queries.event_blocks.blocks import Event, EventBlock
-from tracehouse.queries.event_blocks.logged_values import LoggedValues
+from tracehouse.queries.event_blocks.logged_values import BlockValues, LoggedValues, ValuesByRun
 from tracehouse.queries.event_blocks.profile_samples import (
     EventPlaces,
     Group,
@@ -31,7 +31,6 @@ from tracehouse.queries.event_blocks.profile_samples import (
     Samples,
     delegate_id,
 )
-from tracehouse.queries.event_blocks.samples import BlockValues, ValuesByRun
 from tracehouse.queries.event_blocks.scales import DelegateTimes, Scale, Scales
 from tracehouse.queries.event_blocks.time_scales import TimeScale, check_backends
 from tracehouse.warehouse.errors import QueryError

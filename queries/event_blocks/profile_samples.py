@@ -14,9 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tracehouse.ingest.tables.clocks import END_BEFORE_START, restore_starts
-from tracehouse.queries.event_blocks.blocks import PerfData
+from tracehouse.queries.event_blocks.blocks import FlaggedSample, PerfData
 from tracehouse.queries.event_blocks.logged_values import Instruction, LoggedValues
-from tracehouse.queries.event_blocks.samples import FlaggedSample
 from tracehouse.queries.event_blocks.scales import Scale
 from tracehouse.warehouse.programs.correlation import Place
 from tracehouse.warehouse.programs.method_origins import is_in_program

@@ -17,10 +17,11 @@ from tracehouse.queries.event_blocks.blocks import (
     STATISTICS,
     Event,
     EventBlock,
+    SampleStatistics,
     shorten_op_types,
+    summarise_events,
 )
 from tracehouse.queries.event_blocks.logged_values import LoggedValue
-from tracehouse.queries.event_blocks.samples import SampleStatistics, summarise_events
 from tracehouse.queries.event_blocks.time_scales import TimeScale
 from tracehouse.warehouse.load.delegate_metadata import parse_metadata
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tracehouse.ingest.etdump.dumps import StartRanges, find_origins, may_be_first
+from tracehouse.ingest.etdump.dumps import find_origins, may_be_first
 
 TOP = 2**32
 
@@ -22,13 +22,11 @@ def test_origin_is_the_earliest_start(starts, has_wrap, expected):
     start = np.array(starts, np.uint64)
     relative = (start - start[0]).view(np.int64)
     found = find_origins(
-        StartRanges(
-            start[:1],
-            relative.min(keepdims=True),
-            relative.astype(np.int32).astype(np.int64).min(keepdims=True),
-            start.max(keepdims=True),
-            np.array([has_wrap]),
-        )
+        start[:1],
+        relative.min(keepdims=True),
+        lowest_32=relative.astype(np.int32).astype(np.int64).min(keepdims=True),
+        highest=start.max(keepdims=True),
+        has_wrap=np.array([has_wrap]),
     )
     assert tuple(column[0] for column in found) == expected
 

@@ -12,10 +12,10 @@ import pytest
 from tests.support.etdump_builder import build_etdump
 from tests.support.event_blocks import integer, logged, run, timed
 from tests.tools.fuzz import worst_cases
-from tracehouse.queries.event_blocks import samples as samples_module
+from tracehouse.queries.event_blocks import blocks as blocks_module
+from tracehouse.queries.event_blocks.blocks import summarise_events, summarise_groups
 from tracehouse.queries.event_blocks.build import build_event_blocks, decode_tables
 from tracehouse.queries.event_blocks.logged_values import LoggedValues
-from tracehouse.queries.event_blocks.samples import summarise_events, summarise_groups
 from tracehouse.queries.event_blocks.table import event_blocks_json
 
 Count = Callable[[bytes], int]
@@ -25,13 +25,13 @@ Count = Callable[[bytes], int]
 def percentiles_of(monkeypatch: pytest.MonkeyPatch) -> Count:
     """Counts the passes over samples that the statistics of a dump take."""
     passes = []
-    interpolate = samples_module.interpolate_sorted
+    interpolate = blocks_module.interpolate_sorted
 
     def counted(rows: Any, share: float) -> Any:
         passes.append(share)
         return interpolate(rows, share)
 
-    monkeypatch.setattr(samples_module, "interpolate_sorted", counted)
+    monkeypatch.setattr(blocks_module, "interpolate_sorted", counted)
 
     def count(dump: bytes) -> int:
         passes.clear()

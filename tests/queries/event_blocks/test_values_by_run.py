@@ -13,7 +13,7 @@ from tests.support.event_blocks import Content, blocks_of, integer, logged, run,
 from tracehouse import decode_dumps
 from tracehouse.queries.event_blocks.blocks import EventBlock
 from tracehouse.queries.event_blocks.build import build_event_blocks
-from tracehouse.queries.event_blocks.samples import ValuesByRun
+from tracehouse.queries.event_blocks.logged_values import ValuesByRun
 from tracehouse.queries.event_blocks.table import value_json
 
 OUTPUT = {"output": {"bool_val": True}}
