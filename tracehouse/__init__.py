@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         UnwritableError,
     )
     from tracehouse.ingest.manifest.models import Manifest
-    from tracehouse.ingest.remote.uploading import OutgoingDump, Receipt
+    from tracehouse.ingest.remote import OutgoingDump, Receipt
     from tracehouse.ingest.tracer.event_tracer import (
         DebugLevel,
         DelegateOutputFilter,
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
         ProfilingLevel,
         Tensor,
     )
-    from tracehouse.ingest.tracer.streaming import FolderSink, StreamingTracer
-    from tracehouse.ingest.tracer.uploading import UploadSink
+    from tracehouse.ingest.tracer.streaming import FolderSink, StreamingTracer, UploadSink
     from tracehouse.ingest.tracer.writer import ETDumpWriter
     from tracehouse.local import Warehouse
     from tracehouse.queries.inspector.blocks import EventBlock
@@ -148,7 +147,7 @@ _HOMES = {
         "UnwritableError",
     ),
     "ingest.manifest.models": ("Manifest",),
-    "ingest.remote.uploading": ("OutgoingDump", "Receipt"),
+    "ingest.remote": ("OutgoingDump", "Receipt"),
     "ingest.tracer.event_tracer": (
         "DebugLevel",
         "DelegateOutputFilter",
@@ -156,8 +155,7 @@ _HOMES = {
         "ProfilingLevel",
         "Tensor",
     ),
-    "ingest.tracer.streaming": ("FolderSink", "StreamingTracer"),
-    "ingest.tracer.uploading": ("UploadSink",),
+    "ingest.tracer.streaming": ("FolderSink", "StreamingTracer", "UploadSink"),
     "ingest.tracer.writer": ("ETDumpWriter",),
     "local": ("Warehouse",),
     "queries.inspector.blocks": ("EventBlock",),

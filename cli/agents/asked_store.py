@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-from tracehouse.cli.remote.questions import RemoteStore
+from tracehouse.cli.remote import RemoteStore
 from tracehouse.queries.answers import report_text, stream_answer
 from tracehouse.queries.report.settings import Settings, read_settings
 from tracehouse.warehouse.store import Store

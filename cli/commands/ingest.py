@@ -149,7 +149,7 @@ def _have_published(store: Path, wait: float, *, is_wanted: bool) -> None:
     """Have the service of a store publish a snapshot that has all dumps which were handed over."""
     if not is_wanted:
         return
-    from tracehouse.cli.upkeep.running import run_task
+    from tracehouse.cli.upkeep.task import run_task
     from tracehouse.cli.upkeep.tasks import TakeSnapshot
     from tracehouse.warehouse.inbox.served import find_service
 

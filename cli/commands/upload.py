@@ -9,7 +9,7 @@ import typer
 from tracehouse.cli.manifest_options import MANIFEST, find_dumps
 from tracehouse.cli.options import ETRECORD, KeepGoing, Layout, Paths, Quiet, add_options
 from tracehouse.cli.output.options import OutputOptions
-from tracehouse.cli.remote.choice import TokenFile, Url, choose_service_of, chosen_service
+from tracehouse.cli.remote import TokenFile, Url, choose_service_of, chosen_service
 
 
 def upload(

@@ -5,24 +5,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
-from queue import Empty, SimpleQueue
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tracehouse.cli.remote.choice import ServiceChoice
+from tracehouse.cli.remote import ServiceChoice
 from tracehouse.ingest.batching import batches
 from tracehouse.ingest.dump import Dump, Refusal
 from tracehouse.ingest.errors import ManifestError, ServiceError, SourceError
-from tracehouse.ingest.remote.uploading import (
-    MOST_DUMPS,
-    DumpUploader,
-    OutgoingDump,
-    Receipt,
-    is_refusal,
-)
+from tracehouse.ingest.remote import MOST_DUMPS, OutgoingDump, Pool, Receipt, is_refusal
 
 CONFLICT = "conflict"
 FAILED = "failed"
@@ -83,24 +77,17 @@ def service_uploader(service: ServiceChoice, *, retry_seconds: float) -> Iterato
 
     The function raises ServiceError if the service accepts nothing.
     """
-    service.connect().close()  # reports a malformed address at once
-    idle: SimpleQueue[DumpUploader] = SimpleQueue()
+    connections = Pool(partial(service.connect, retry_seconds=retry_seconds))
 
     def send(dumps: Sequence[Dump]) -> list[bool | ServiceError | SourceError]:
         read = [_read(one) for one in dumps]
-        try:
-            uploader = idle.get_nowait()
-        except Empty:
-            connection = opened.enter_context(service.connect(retry_seconds=retry_seconds))
-            uploader = DumpUploader(connection)
-        try:
-            receipts = iter(uploader.upload([one for one in read if isinstance(one, OutgoingDump)]))
-        finally:
-            idle.put(uploader)
+        outgoing = [one for one in read if isinstance(one, OutgoingDump)]
+        with connections.lend() as connection:
+            receipts = iter(connection.upload(outgoing))
         results = [one if isinstance(one, SourceError) else next(receipts) for one in read]
         return [one.is_new if isinstance(one, Receipt) else one for one in results]
 
-    with ExitStack() as opened:
+    with closing(connections):
         yield send
 
 

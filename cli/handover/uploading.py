@@ -21,7 +21,7 @@ from tracehouse.cli.output.progress import interruptible_bar
 from tracehouse.cli.output.store_contents import KINDS, NIGHTLY_REPORT, Arrivals
 
 if TYPE_CHECKING:
-    from tracehouse.cli.remote.choice import ServiceChoice
+    from tracehouse.cli.remote import ServiceChoice
     from tracehouse.ingest.dump import Refusal
     from tracehouse.ingest.found_dumps import FoundDumps
 

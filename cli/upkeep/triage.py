@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tracehouse.cli.upkeep.store_task import TRIAGE, UPKEEP, TaskStore
+from tracehouse.cli.upkeep.task import TRIAGE, UPKEEP, TaskStore
 from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.point import Point
 

@@ -19,12 +19,12 @@ from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as ConnectionScope
 
 from tracehouse.cli.agents.asked_store import AskedStore
-from tracehouse.cli.remote.questions import RemoteStore
+from tracehouse.cli.remote import RemoteStore
 from tracehouse.cli.serve.access.authorization import CLIENT_HEADERS, Scope
 from tracehouse.cli.serve.http.endpoints import parse_body, read_short
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.http.threads import ConcurrencyLimit
-from tracehouse.ingest.remote.connection import ServiceAnswer, ServiceConnection
+from tracehouse.ingest.remote import ServiceAnswer, ServiceConnection
 from tracehouse.warehouse.errors import QueryError
 
 PATH = "/mcp"

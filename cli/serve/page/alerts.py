@@ -22,7 +22,7 @@ from tracehouse.cli.serve.page.site import ERRORS, show_problem
 from tracehouse.cli.serve.page.tonight import describe_since
 from tracehouse.cli.serve.upkeep.endpoints import describe
 from tracehouse.cli.serve.upkeep.jobs import Job
-from tracehouse.cli.upkeep.store_task import Task
+from tracehouse.cli.upkeep.task import Task
 from tracehouse.cli.upkeep.triage import POINT, Accept, Note
 from tracehouse.queries.explain.explanation import explain_group
 from tracehouse.queries.explain.html import body_parts as explanation_parts

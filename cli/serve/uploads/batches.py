@@ -29,7 +29,7 @@ from tracehouse.cli.serve.uploads.dumps import ENCODING, PROBLEMS, SHA256_TEXT
 from tracehouse.cli.serve.uploads.refusals import UNNAMED, name_of, record_refusal
 from tracehouse.ingest.errors import IngestError
 from tracehouse.ingest.manifest.sidecars import SidecarParser
-from tracehouse.ingest.remote.uploading import MOST_DUMPS
+from tracehouse.ingest.remote import MOST_DUMPS
 from tracehouse.warehouse.errors import StoreError
 from tracehouse.warehouse.inbox.accept import Outcome
 from tracehouse.warehouse.inbox.records import Delivery
