@@ -109,7 +109,7 @@ def ingest(
             raise typer.BadParameter(
                 "--snapshot and --shared are for local stores; leave out --url"
             )
-        from tracehouse.cli.handover.uploading import UploadOptions, upload_found
+        from tracehouse.cli.handover.delivering import UploadOptions, upload_found
 
         uploading = UploadOptions(jobs, wait, is_quiet, keep_going)
         upload_found(service, found, uploading, options)

@@ -47,7 +47,7 @@ def upload(
     service = chosen_service()
     if service is None:
         raise typer.BadParameter("wanted the service's URL", param_hint="'--url'")
-    from tracehouse.cli.handover.uploading import UploadOptions, upload_found
+    from tracehouse.cli.handover.delivering import UploadOptions, upload_found
 
     found = find_dumps(paths, more, layout)
     upload_found(service, found, UploadOptions(jobs, wait, is_quiet, keep_going), options)
