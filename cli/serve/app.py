@@ -27,11 +27,11 @@ from tracehouse.cli.serve.http.threads import ConcurrencyLimit
 from tracehouse.cli.serve.service import Service
 from tracehouse.cli.serve.upkeep.jobs import Jobs
 from tracehouse.cli.serve.uploads.batches import post_batch
-from tracehouse.cli.serve.uploads.dumps import get_dump, post_dumps, put_dump
+from tracehouse.cli.serve.uploads.dumps import get_dump, post_dump
 from tracehouse.ingest.errors import IngestError
 from tracehouse.warehouse.errors import QueryError, WarehouseError
 
-EARLY: Sequence[BaseRoute] = (put_dump, post_batch, get_dump, post_dumps, healthz, readyz)
+EARLY: Sequence[BaseRoute] = (post_batch, post_dump, get_dump, healthz, readyz)
 
 _SQL_WAITING = 4  # statements that may wait for each worker
 _QUESTIONS = 4, 64  # queries of the live store at a time, and waiting ones

@@ -50,7 +50,7 @@ class Service:
         commits: Accepts dumps from the event loop.
         spooling: Threads that write large bodies to disk.
         inflating: The thread that unpacks bodies.
-        parsing: Threads that wait for long sidecars and zips to be parsed.
+        parsing: Threads that wait for long sidecars to be parsed.
         sidecars: Parses the texts beside uploaded dumps, long ones in another process.
         problem: Why the service was not closed properly; None if it was.
         sandbox: Answers SQL from untrusted clients.

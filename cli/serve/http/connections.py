@@ -30,7 +30,7 @@ _LONGEST = {
     ),
 }  # fmt: skip
 
-_REMEDY = "send a longer manifest in a form, and ask for fewer names, or for globs of them"
+_REMEDY = "ask for fewer names, or for globs of them"
 
 _MOST_BYTES = 16 << 10  # more than this is sent at once
 HEAD_SECONDS = 10.0  # longest time until the head of a request is complete

@@ -341,11 +341,10 @@ def test_connections_beyond_the_most_are_closed_at_once(
     cross_section(
         [
             b"\xff\xfe\x00garbage\r\n\r\n",
-            b"PUT /v1/dumps/%ff%fe HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
-            b"PUT /v1/dumps/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
-            b"PUT /v1/dumps/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
+            b"GET /v1/dumps/%ff%fe HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
+            b"POST /v1/dumps HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
+            b"POST /v1/dumps HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
             b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-            b"PUT /v1/dumps/x HTTP/1.1\r\nHost: localhost\r\nTracehouse-Manifest: \xff\r\n\r\n",
         ],
         3,
     ),
