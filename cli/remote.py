@@ -149,7 +149,7 @@ class RemoteStore:
         given = {name: value for name, value in params.items() if value is not None}
         pairs = [(name, text) for name, value in given.items() for text in _texts(value)]
         path = _path(f"/v1/queries/{quote(name, safe='')}", pairs)
-        with self._opened(self._ask("GET", path), path) as rows:
+        with self._open_rows(self._ask("GET", path), path) as rows:
             yield rows
 
     def sql(
@@ -204,15 +204,15 @@ class RemoteStore:
             if progress and job["total"]:
                 progress(IngestProgress(job["done"], job["total"], 0, 0))
             answer = self._ask("GET", f"{UPKEEP_PATH}/{job['id']}")
-        with self._opened(answer, path) as rows:
+        with self._open_rows(answer, path) as rows:
             return rows.read_all()
 
     def _table(self, method: str, path: str, body: bytes = b"") -> pa.Table:
-        with self._opened(self._ask(method, path, body), path) as rows:
+        with self._open_rows(self._ask(method, path, body), path) as rows:
             return rows.read_all()
 
     @contextmanager
-    def _opened(self, answer: ServiceAnswer, path: str) -> Iterator[pa.RecordBatchReader]:
+    def _open_rows(self, answer: ServiceAnswer, path: str) -> Iterator[pa.RecordBatchReader]:
         """The rows in the answer of a path.
 
         Raises:
@@ -224,7 +224,7 @@ class RemoteStore:
             with pa.ipc.open_stream(pa.py_buffer(answer.body)) as stream:
                 yield stream
         except pa.ArrowInvalid as error:
-            raise self._connection.unexpected(path) from error
+            raise self._connection.unexpected_answer(path) from error
 
     def _ask(
         self, method: str, path: str, body: bytes = b"", *, headers: Mapping[str, str] | None = None

@@ -41,7 +41,7 @@ _EXPECT_BYTES = 1 << 20  # larger bodies are sent with "Expect: 100-continue"
 _EXPECT_SECONDS = 1.0  # time to wait for "100 Continue", which not every server sends
 _CONTINUE = b"HTTP/1.1 100 "
 _UPLOADS = "/v1/dumps:batch"
-_UPLOAD_BYTES = 8 << 20  # of dumps in a request, unless one alone has more
+_UPLOAD_BYTES = 8 << 20  # a request has no more, unless one dump alone has
 _ABOUT_ONE_DUMP = {
     HTTPStatus.BAD_REQUEST,
     HTTPStatus.CONFLICT,
@@ -145,20 +145,20 @@ class ServiceConnection:
         Raises:
             ServiceError: The service cannot be reached, refuses, or stays busy for too long.
         """
-        sent = {**self._headers, **(headers or {}), **self._framing(body)}
+        sent = {**self._headers, **(headers or {}), **self._framing_headers(body)}
         patience = _Patience(self._retry_seconds)
         while True:
             try:
                 answer = self._exchange(method, path, sent, body)
             except _LOST as error:
                 self.close()
-                problem, wanted = self._lost(path, error), None
+                problem, wanted = self._describe_loss(path, error), None
                 if isinstance(error, ssl.SSLCertVerificationError):
                     raise problem from error
             else:
                 if answer.status < HTTPStatus.MULTIPLE_CHOICES:
                     return answer
-                problem, wanted = self._refused(path, answer), answer.headers.get("Retry-After")
+                problem, wanted = self._refusal(path, answer), answer.headers.get("Retry-After")
                 if answer.status not in _TRANSIENT:
                     raise problem
             if not patience.wait(wanted):
@@ -173,7 +173,7 @@ class ServiceConnection:
         groups = batches(dumps, OutgoingDump.size, _UPLOAD_BYTES, MOST_DUMPS)
         return [result for group in groups for result in self._upload_group(group)]
 
-    def unexpected(self, path: str = "") -> ServiceError:
+    def unexpected_answer(self, path: str = "") -> ServiceError:
         """The error of another server's answer, or of a proxy's page."""
         detail = "unexpected answer; is this the address of a tracehouse service?"
         return ServiceError(self.url + path, detail, reason="answer")
@@ -236,7 +236,7 @@ class ServiceConnection:
         """
         listed = _parse(answer.body).get("dumps")
         if not isinstance(listed, list) or len(listed) != len(hashes):
-            raise self.unexpected()
+            raise self.unexpected_answer()
         for one, sha256 in zip(listed, hashes, strict=True):
             yield self._result(one, sha256)
 
@@ -244,7 +244,7 @@ class ServiceConnection:
         status = int(one["status"])
         if status < HTTPStatus.MULTIPLE_CHOICES:
             if one.get("sha256") != sha256:
-                raise self.unexpected()
+                raise self.unexpected_answer()
             return Receipt(sha256, status == HTTPStatus.CREATED)
         reason, detail = str(one["reason"]), str(one["detail"])
         return ServiceError(self.url + _UPLOADS, detail, reason=reason, status=status)
@@ -259,7 +259,7 @@ class ServiceConnection:
             self.close()
         return self._exchange_once(method, path, headers, body)
 
-    def _framing(self, body: Sequence[_Bytes]) -> dict[str, str]:
+    def _framing_headers(self, body: Sequence[_Bytes]) -> dict[str, str]:
         """Headers about a body; with TLS, a proxy would answer "100 Continue" itself."""
         byte_count = sum(memoryview(piece).nbytes for piece in body)
         is_plain = not isinstance(self._http, http.client.HTTPSConnection)
@@ -304,7 +304,7 @@ class ServiceConnection:
             self._http.sock.settimeout(_TIMEOUT_SECONDS)
         return bool(begin) and not _CONTINUE.startswith(begin)
 
-    def _lost(self, path: str, error: OSError | http.client.HTTPException) -> ServiceError:
+    def _describe_loss(self, path: str, error: OSError | http.client.HTTPException) -> ServiceError:
         if isinstance(error, ssl.SSLCertVerificationError):
             remedy = "set $SSL_CERT_FILE to a file of the certificate's authority"
             detail = f"its certificate is not trusted: {error.verify_message}; {remedy}"
@@ -319,7 +319,7 @@ class ServiceConnection:
         detail = f"cannot be reached: {what}; is the service running there?"
         return ServiceError(self.url + path, detail, reason="unreachable")
 
-    def _refused(self, path: str, answer: ServiceAnswer) -> ServiceError:
+    def _refusal(self, path: str, answer: ServiceAnswer) -> ServiceError:
         try:
             problem = json.loads(answer.body)
             reason, detail = str(problem["reason"]), str(problem["detail"])

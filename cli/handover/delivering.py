@@ -38,7 +38,7 @@ THREADS = 4
 CONFLICT = "conflict"
 FAILED = "failed"
 
-_GROUP_BYTES = 8 << 20  # of dumps and companions that are handed over together
+_GROUP_BYTES = 8 << 20  # dumps and companions in a group have no more, unless it is one dump
 _GROUP_DUMPS = MOST_DUMPS // 2
 
 # Returns for each dump whether it is new, or its fault.
@@ -222,7 +222,7 @@ def _with_manifest(dump: Dump) -> Dump | DeliveryResult:
     try:
         manifest = dump.manifest()
     except (ManifestError, SourceError) as error:
-        return _refused(dump, error)
+        return _refuse(dump, error)
     return replace(dump, manifest=lambda: manifest)
 
 
@@ -259,7 +259,7 @@ def _outcome(dump: Dump, taken: bool | ServiceError | SourceError) -> DeliveryRe
         ServiceError: The service accepts nothing.
     """
     if isinstance(taken, SourceError):
-        return _refused(dump, taken)
+        return _refuse(dump, taken)
     if isinstance(taken, ServiceError):
         if not is_refusal(taken):
             raise taken
@@ -272,6 +272,6 @@ def _outcome(dump: Dump, taken: bool | ServiceError | SourceError) -> DeliveryRe
     return DeliveryResult(dump.name, dump.byte_count, taken, names=names)
 
 
-def _refused(dump: Dump, error: ManifestError | SourceError) -> DeliveryResult:
+def _refuse(dump: Dump, error: ManifestError | SourceError) -> DeliveryResult:
     refusal = Refusal.of_error(dump.name, error)
     return DeliveryResult(dump.name, dump.byte_count, is_new=False, refusal=refusal)

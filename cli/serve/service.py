@@ -118,9 +118,9 @@ class Service:
                     settings=self.settings,
                     config=self.config,
                 )
-                self._opened.enter_context(nights.judging())
+                self._opened.enter_context(nights.judge_in_thread())
                 self._verifier = Verifier(self.warehouse, self.store, self.consumer, self.settings)
-                self._opened.enter_context(self._verifier.verifying())
+                self._opened.enter_context(self._verifier.verify_in_thread())
                 self._nights = nights
             return self._nights, self._verifier
 

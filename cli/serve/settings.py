@@ -15,7 +15,7 @@ from tracehouse.queries.report.settings import SettingsError, describe_invalid, 
 from tracehouse.warehouse.engine.memory_limit import ASKING
 from tracehouse.warehouse.sandbox.bounds import Bounds
 
-PREFIX = "TRACEHOUSE_SERVE_"  # of environment variables: TRACEHOUSE_SERVE_PORT=8080
+PREFIX = "TRACEHOUSE_SERVE_"  # environment variables begin with it: TRACEHOUSE_SERVE_PORT=8080
 MOST_WAITING = 10_000  # dumps that wait to be indexed; each takes memory
 _Bytes = Annotated[int, Field(ge=1 << 16)]
 

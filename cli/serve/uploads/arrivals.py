@@ -38,7 +38,7 @@ NEEDED_PARTS = ("manifest", "dump")
 PARTS = (*NEEDED_PARTS, "etrecord", "debug_buffer", "log", "qhas")  # in the order of a record
 LONGEST_NAME = 255
 
-_PIECES = 2  # of an unpacked body, written without a return to the event loop
+_PIECES = 2  # so many of an unpacked body are written before other tasks have a turn
 _MANIFEST = "manifest"
 _PRINTED = {"log": Sidecar.LOG, "qhas": Sidecar.QHAS}
 _COMPANIONS = {"etrecord": "ETRecord", "debug_buffer": "debug buffer"}
@@ -84,14 +84,14 @@ async def receive_parts(
         reader.write(piece)
 
     with service.admission.admit(declared, is_packed=bool(encoding), most_bytes=most_bytes):
-        async with _closing(service, lambda: reader.spools):
+        async with _close_after(service, lambda: reader.spools):
             if encoding is None:
                 await receive(
                     request, write, service.spooling, most_bytes=most_bytes, settle=settle
                 )
             else:
                 packed = service.inbox.spool()
-                async with _closing(service, lambda: [packed]):
+                async with _close_after(service, lambda: [packed]):
                     await receive(request, packed.write, service.spooling, most_bytes=most_bytes)
                     with closing(inflate(packed, encoding, most_bytes=most_bytes)) as pieces:
                         unpack = partial(_write_some, pieces, write)
@@ -111,7 +111,9 @@ def _write_some(pieces: Generator[bytes], write: Callable[[bytes], None]) -> boo
 
 
 @asynccontextmanager
-async def _closing(service: Service, spools: Callable[[], Sequence[Spool]]) -> AsyncIterator[None]:
+async def _close_after(
+    service: Service, spools: Callable[[], Sequence[Spool]]
+) -> AsyncIterator[None]:
     try:
         yield
     finally:

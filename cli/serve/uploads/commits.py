@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tracehouse.cli.serve.service import Service
 
 UNNAMED = "upload"  # source of an upload without a name
-_NAME_LETTERS = 16  # of a SHA-256 in the name of a dump
+_NAME_LETTERS = 16  # a dump without a name is called by so much of its SHA-256
 
 # The other statuses are about access, or defer an upload.
 _REFUSED = {

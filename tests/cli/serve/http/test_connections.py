@@ -15,8 +15,9 @@ from tests.support.cross_section import cross_section
 from tests.support.store_template import copy_new_store
 from tests.support.waiting import until
 from tests.tools.service.dumps import DumpMaker
+from tracehouse.cli.serve import metrics
 from tracehouse.cli.serve.app import make_app
-from tracehouse.cli.serve.http import connections, endpoints, metrics
+from tracehouse.cli.serve.http import connections, endpoints
 from tracehouse.cli.serve.http.connections import Connection
 from tracehouse.cli.serve.service import Service
 from tracehouse.cli.serve.settings import ServiceSettings

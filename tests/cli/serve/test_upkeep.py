@@ -16,11 +16,11 @@ from tests.support.service import service_of, serving
 from tests.support.stores import MANIFEST, ingest, write
 from tests.support.tiny_dumps import tiny_dump
 from tests.support.uploads import await_state, new_dump, send, sha256_of
+from tracehouse.cli.serve import upkeep as endpoints
 from tracehouse.cli.serve.access.audit import FILE_NAME as AUDIT
 from tracehouse.cli.serve.access.authorization import Scope
 from tracehouse.cli.serve.access.tokens import create_token
 from tracehouse.cli.serve.http.endpoints import SHORT_BYTES
-from tracehouse.cli.serve.upkeep import endpoints
 from tracehouse.cli.upkeep.tasks import TASKS
 
 _OLD = {"raw_days": 0}

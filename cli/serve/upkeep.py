@@ -11,7 +11,6 @@ from starlette.responses import JSONResponse, Response
 
 from tracehouse.cli.remote import KEY_HEADER, UPKEEP_PATH
 from tracehouse.cli.serve.access.authorization import Scope, need_all_pools
-from tracehouse.cli.serve.answers.tables import TABLE_FORMS, table_answer
 from tracehouse.cli.serve.http.endpoints import (
     JSON_OBJECT,
     TABLE_FORMAT,
@@ -24,9 +23,9 @@ from tracehouse.cli.serve.http.endpoints import (
     read_short,
     table_content,
 )
-from tracehouse.cli.serve.http.negotiation import choose_form
 from tracehouse.cli.serve.http.problems import Problem
-from tracehouse.cli.serve.upkeep.jobs import Job
+from tracehouse.cli.serve.http.responses import TABLE_FORMS, choose_form, table_answer
+from tracehouse.cli.serve.jobs import Job
 from tracehouse.cli.upkeep.task import Task, parameters_of
 from tracehouse.cli.upkeep.tasks import TASKS
 from tracehouse.ingest.errors import pydantic_problem
