@@ -20,7 +20,7 @@ from tracehouse.cli.errors import ExitCode, OutputError, UsageError
 from tracehouse.cli.help import arrange_help, lone_command, write_groups
 from tracehouse.cli.listing import EXAMPLES, GROUPS, NAMES
 from tracehouse.cli.output.streams import prepare_streams, write_error, write_lines
-from tracehouse.cli.remote.choice import TokenFile, Url, choose_service
+from tracehouse.cli.remote import TokenFile, Url, choose_service
 from tracehouse.ingest.errors import IngestError, pydantic_problem
 from tracehouse.queries.printable import printable
 from tracehouse.warehouse.errors import (

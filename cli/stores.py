@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 from tracehouse.cli.errors import UsageError
 from tracehouse.cli.options import is_store_named
 from tracehouse.cli.output.streams import write_note
-from tracehouse.cli.remote.choice import ServiceChoice, chosen_service
+from tracehouse.cli.remote import RemoteStore, ServiceChoice, chosen_service
 from tracehouse.warehouse.errors import StoreError, StoreLockedError
 
 if TYPE_CHECKING:
-    from tracehouse.cli.remote.questions import RemoteStore
     from tracehouse.ingest.dump import FoundDumps
     from tracehouse.queries.report.content import Report
     from tracehouse.queries.report.settings import Settings
@@ -183,8 +182,6 @@ def open_to_query(
         with open_to_read(store, wait=wait, lake=lake) as warehouse:
             yield warehouse
         return
-    from tracehouse.cli.remote.questions import RemoteStore
-
     with service.connect(retry_seconds=wait) as connection:
         yield RemoteStore(connection)
 

@@ -183,11 +183,9 @@ def read_user_rules(path: str | os.PathLike[str] | None = None) -> list[Rule]:
     Raises:
         SourceError: The file cannot be read, is not TOML, or has an invalid rule.
     """
-    file, tables = str(path or FILE_NAME), read_tables(path).get("producers", [])
-    if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
-        raise SourceError(file, "producers: wanted tables headed [[producers]]")
+    file, tables = str(path or FILE_NAME), read_tables("producers", path=path)
     rules = []
-    for number, fields in enumerate(tables, 1):
+    for number, fields in enumerate(tables.get("producers", []), 1):
         try:
             rules.append(parse_rule(fields))
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""The settings file tracehouse.toml. The reader of each table checks its contents."""
+"""The settings file tracehouse.toml, whose readers check the fields of their tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from tracehouse.ingest.sources.private_bytes import read_file
 
 FILE_NAME = "tracehouse.toml"
 MAX_SETTINGS_BYTES = 256 << 10
-MAX_SETTINGS_DEPTH = 32  # of brackets, and of the names in a dotted key
+MAX_SETTINGS_DEPTH = 32  # brackets are nested no deeper, and a dotted key has no more names
+SINGLE_TABLES = ("nightly", "report", "serve")
+REPEATED_TABLES = ("budgets", "expected", "muted", "owners", "producers", "thresholds")
 
 # Strings and comments, in which brackets and dots mean nothing. A string that does not end matches
 # up to the end of its line, or of the file.
@@ -25,11 +27,16 @@ _TEXT = re.compile(
 _KEY = re.compile(r"[^\s.=,\[\]{}]+(?:[ \t]*\.[ \t]*[^\s.=,\[\]{}]+)*")
 
 
-def read_tables(path: str | os.PathLike[str] | None = None) -> dict[str, Any]:
-    """The tables of a settings file; by default of ./tracehouse.toml, none if it does not exist.
+def read_tables(*names: str, path: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+    """The tables of these names that a settings file has.
+
+    Args:
+        *names: Names of tables.
+        path: The file; by default ./tracehouse.toml, if it exists.
 
     Raises:
-        SourceError: The file cannot be read, is too large or nested too deeply, or is not TOML.
+        SourceError: The file cannot be read, is too large or nested too deeply, or is not TOML; or
+            it has an unknown table.
     """
     file = Path(path or FILE_NAME)
     if path is None and not file.exists():
@@ -40,12 +47,26 @@ def read_tables(path: str | os.PathLike[str] | None = None) -> dict[str, Any]:
     try:
         text = decode_text(bytes(read_file(name, name, most_bytes=MAX_SETTINGS_BYTES)))
         _check_depth(text)
-        return tomllib.loads(text)
+        tables = tomllib.loads(text)
     except OSError as error:
         raise SourceError(name, f"{error.strerror or error}; check the path") from error
     except ValueError as error:  # one of TOML, of UTF-8, or of an integer of too many digits
         problem = str(error).partition("; use sys.")[0]
         raise SourceError(name, f"not TOML: {problem}") from error
+    for table, content in tables.items():
+        if problem := _find_problem(table, content):
+            raise SourceError(name, f"{table}: {problem}")
+    return {table: content for table, content in tables.items() if table in names}
+
+
+def _find_problem(table: str, content: object) -> str:
+    """What is wrong with a name and its content, whatever fields it has; empty if nothing is."""
+    if table in SINGLE_TABLES:
+        return "" if isinstance(content, dict) else f"wanted a table headed [{table}]"
+    if table in REPEATED_TABLES:
+        is_right = isinstance(content, list) and all(isinstance(one, dict) for one in content)
+        return "" if is_right else f"wanted tables headed [[{table}]]"
+    return f"no such table; there are {', '.join(sorted(SINGLE_TABLES + REPEATED_TABLES))}"
 
 
 def _check_depth(text: str) -> None:

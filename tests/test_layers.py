@@ -49,7 +49,7 @@ ROOMS = {
         "allowance", "debug_buffer", "errors", "etdump", "file_magic", "schemas", "sources",
         "strict_json",
     },
-    "ingest.remote": {"errors"},
+    "ingest.remote": {"batching", "errors"},
     "ingest.tracer": {"durable", "errors", "etdump", "remote"},
     "ingest.recording": {"errors", "manifest", "sources"},
     "ingest.sample": {"errors"},

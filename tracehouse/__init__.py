@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         UnwritableError,
     )
     from tracehouse.ingest.manifest.models import Manifest
-    from tracehouse.ingest.remote.uploading import OutgoingDump, Receipt
+    from tracehouse.ingest.remote import OutgoingDump, Receipt
     from tracehouse.ingest.tracer.event_tracer import (
         DebugLevel,
         DelegateOutputFilter,
@@ -149,7 +149,7 @@ _HOMES = {
         "UnwritableError",
     ),
     "ingest.manifest.models": ("Manifest",),
-    "ingest.remote.uploading": ("OutgoingDump", "Receipt"),
+    "ingest.remote": ("OutgoingDump", "Receipt"),
     "ingest.tracer.event_tracer": (
         "DebugLevel",
         "DelegateOutputFilter",

@@ -6,24 +6,19 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, wraps
-from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from tracehouse.answers import Answer, Document
-from tracehouse.cli.remote.questions import RemoteStore
-from tracehouse.ingest.batching import batches
+from tracehouse.cli.remote import RemoteStore
 from tracehouse.ingest.errors import ServiceError
-from tracehouse.ingest.remote.connection import ServiceConnection
-from tracehouse.ingest.remote.uploading import MOST_DUMPS, DumpUploader, OutgoingDump, Receipt
+from tracehouse.ingest.remote import RETRY_SECONDS, OutgoingDump, Pool, Receipt, ServiceConnection
 from tracehouse.questions import Questions
 
 if TYPE_CHECKING:
     from tracehouse.queries.report.forms import Form
 
-RETRY_SECONDS = 60.0
 CONNECTIONS = 4
 
-_BATCH_BYTES = 8 << 20
 _Params = ParamSpec("_Params")
 _Answer = TypeVar("_Answer")
 
@@ -49,13 +44,11 @@ class Client(Questions):
             ServiceError: The URL or the token is malformed.
         """
         self._connection = ServiceConnection(url, token=token, retry_seconds=retry_seconds)
-        self._uploader = DumpUploader(self._connection)
         self._store = RemoteStore(self._connection, note=lambda _: None)
 
     def upload(self, dumps: Iterable[OutgoingDump]) -> list[Receipt | ServiceError]:
         """The result of each dump, in order; a dump with a receipt is on the service's disk."""
-        groups = batches(dumps, OutgoingDump.size, _BATCH_BYTES, MOST_DUMPS)
-        return [result for group in groups for result in self._uploader.upload(group)]
+        return self._connection.upload(dumps)
 
     def query(self, name: str, /, **params: object) -> Answer:
         """Rows of a canned query; see `Warehouse.query`."""
@@ -136,9 +129,7 @@ class AsyncClient:
         Raises:
             ServiceError: The URL or the token is malformed.
         """
-        self._open = partial(Client, url, token=token, retry_seconds=retry_seconds)
-        self._idle: SimpleQueue[Client] = SimpleQueue()
-        self._idle.put(self._open())
+        self._clients = Pool(partial(Client, url, token=token, retry_seconds=retry_seconds))
         self._threads = ThreadPoolExecutor(connections, "tracehouse")
 
     upload = _in_thread(Client.upload)
@@ -152,8 +143,7 @@ class AsyncClient:
     async def close(self) -> None:
         """Wait for requests that are under way, and close all connections."""
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
-        while not self._idle.empty():
-            self._idle.get().close()
+        self._clients.close()
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -165,13 +155,7 @@ class AsyncClient:
         """Call a function with a client of its own, in a thread."""
 
         def answer() -> _Answer:
-            try:
-                client = self._idle.get_nowait()
-            except Empty:
-                client = self._open()
-            try:
+            with self._clients.lend() as client:
                 return function(client)
-            finally:
-                self._idle.put(client)
 
         return await asyncio.get_running_loop().run_in_executor(self._threads, answer)

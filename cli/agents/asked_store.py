@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-from tracehouse.cli.remote.questions import RemoteStore
+from tracehouse.cli.remote import RemoteStore
 from tracehouse.queries.answers import report_text, stream_answer
 from tracehouse.queries.report.settings import Settings, read_settings
 from tracehouse.warehouse.store import Store
@@ -40,7 +40,7 @@ class AskedStore:
 
     def query(self, name: str, params: Mapping[str, object]) -> pa.Table:
         """Rows of a canned query."""
-        with self._opened() as store:
+        with self._open_store() as store:
             if isinstance(store, RemoteStore):
                 return store.query(name, **params)
             with stream_answer(store, name, params, self._settings()) as rows:
@@ -48,12 +48,12 @@ class AskedStore:
 
     def sql(self, text: str) -> pa.Table:
         """Rows of one SELECT."""
-        with self._opened() as store:
+        with self._open_store() as store:
             return store.sql(text)
 
     def schema(self) -> pa.Table:
         """Tables, views and columns."""
-        with self._opened() as store:
+        with self._open_store() as store:
             return store.schema()
 
     def report(
@@ -64,7 +64,7 @@ class AskedStore:
         Raises:
             QueryError: Both a head and a branch are given, or the store has no such build.
         """
-        with self._opened() as store:
+        with self._open_store() as store:
             if isinstance(store, RemoteStore):
                 builds = {"head": head, "base": base, "branch": branch}
                 return store.document("/v1/report", "markdown", builds)
@@ -80,7 +80,7 @@ class AskedStore:
         from tracehouse.queries.explain.forms import render
         from tracehouse.queries.report.stored_nights import read_night
 
-        with self._opened() as store:
+        with self._open_store() as store:
             if isinstance(store, RemoteStore):
                 given = {"group": group, "head": head}
                 return store.document("/v1/explain", "markdown", given)
@@ -91,6 +91,6 @@ class AskedStore:
         return read_settings(self.config)
 
     @contextmanager
-    def _opened(self) -> Iterator[Store | RemoteStore]:
+    def _open_store(self) -> Iterator[Store | RemoteStore]:
         with self.open() as store, store.within(None, self.stop):
             yield store

@@ -25,7 +25,7 @@ from tracehouse.warehouse.errors import QueryError
 # A token of names and numbers has two bytes or more, so a page has at most 5,000 tokens.
 MOST_BYTES = 10_000
 _MOST_CELL = 300  # characters
-_DIGITS = 6  # of a number that is not whole: more would be half of a page
+_DIGITS = 6  # a number that is not whole has no more: they would fill half of a page
 _LONG = 1e18  # longer whole numbers are written with an exponent
 ROUNDING = (
     f"Numbers that are not whole are rounded to {_DIGITS} digits, or to a whole number if that has "
@@ -33,7 +33,7 @@ ROUNDING = (
 )
 _VERDICTS = ("verdict", "state", "status", "reason")  # columns whose values a summary counts
 _MOST_EQUAL = 60  # characters of a value that is said once for all rows
-_FEW_ROWS = 3  # of fewer, all columns are shown
+_FEW_ROWS = 3  # all columns of fewer rows are shown
 _RESERVED_BYTES = 300  # for the line that says which lines a page has
 _CURSOR = re.compile(r"([0-9]{1,18})\.(.+)")
 _WORD = re.compile(r"\w{1,40}", re.ASCII)  # which says nothing by itself
@@ -168,7 +168,7 @@ def _without_equal(table: pa.Table) -> tuple[pa.Table, list[str]]:
         column = table[name]
         if not pa.types.is_nested(column.type) and len(values := column.unique()) == 1:
             value = values[0].as_py()
-            shown = "" if value in (None, "") else _quoted(value)
+            shown = "" if value in (None, "") else _quote(value)
             if len(shown) <= _MOST_EQUAL:
                 equal[name] = shown
     empty = ", ".join(_word(name) for name, value in equal.items() if not value)
@@ -212,7 +212,7 @@ def _inside(line: str) -> str:
     return f"\\{line}" if line.lstrip().startswith("```") else line
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     """A value outside of a block: a text is in quotes."""
     return _cell(value) if value is None or isinstance(value, _PLAIN) else json_text(str(value))
 

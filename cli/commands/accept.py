@@ -9,7 +9,7 @@ import typer
 from tracehouse.cli.errors import as_usage_errors
 from tracehouse.cli.options import DEFAULT_STORE, Config, Head, StorePath, Wait
 from tracehouse.cli.output.streams import write_note
-from tracehouse.cli.upkeep.running import run_task
+from tracehouse.cli.upkeep.task import run_task
 from tracehouse.cli.upkeep.triage import Accept
 
 _Groups = Annotated[

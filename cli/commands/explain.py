@@ -13,6 +13,7 @@ from tracehouse.cli.output.elapsed import elapsed_line
 from tracehouse.cli.output.options import OutputFile
 from tracehouse.cli.output.output_file import form_of_file, standard_output_to
 from tracehouse.cli.output.streams import write_note, write_text
+from tracehouse.cli.remote import RemoteStore
 from tracehouse.cli.stores import open_with_night, service_instead_of_store
 from tracehouse.queries.explain.forms import SUFFIXES, Form, render
 
@@ -72,8 +73,6 @@ def explain(
                 "files are compared with a local store only; leave out --url and $TRACEHOUSE_URL",
                 param_hint="'--base-program'",
             )
-        from tracehouse.cli.remote.questions import RemoteStore
-
         service.reject_settings(config)
         with service.connect(retry_seconds=wait) as connection, elapsed_line(_DOING):
             text = RemoteStore(connection).document(

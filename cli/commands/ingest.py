@@ -109,7 +109,7 @@ def ingest(
             raise typer.BadParameter(
                 "--snapshot and --shared are for local stores; leave out --url"
             )
-        from tracehouse.cli.handover.uploading import UploadOptions, upload_found
+        from tracehouse.cli.handover.delivering import UploadOptions, upload_found
 
         uploading = UploadOptions(jobs, wait, is_quiet, keep_going)
         upload_found(service, found, uploading, options)
@@ -149,7 +149,7 @@ def _have_published(store: Path, wait: float, *, is_wanted: bool) -> None:
     """Have the service of a store publish a snapshot that has all dumps which were handed over."""
     if not is_wanted:
         return
-    from tracehouse.cli.upkeep.running import run_task
+    from tracehouse.cli.upkeep.task import run_task
     from tracehouse.cli.upkeep.tasks import TakeSnapshot
     from tracehouse.warehouse.inbox.served import find_service
 

@@ -8,7 +8,7 @@ import typer
 
 from tracehouse.cli.errors import as_usage_errors
 from tracehouse.cli.options import StoreOptions, parse_fields
-from tracehouse.cli.upkeep.running import run_task
+from tracehouse.cli.upkeep.task import run_task
 from tracehouse.cli.upkeep.triage import Note
 
 _Text = Annotated[str, typer.Argument(metavar="TEXT", help="The note, such as 'driver update'.")]

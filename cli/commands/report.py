@@ -18,11 +18,11 @@ from tracehouse.cli.output.elapsed import elapsed_line
 from tracehouse.cli.output.options import OutputFile
 from tracehouse.cli.output.output_file import form_of_file, standard_output_to
 from tracehouse.cli.output.streams import write_note, write_text
+from tracehouse.cli.remote import RemoteReport
 from tracehouse.cli.stores import open_to_read, open_with_night, service_instead_of_store
 from tracehouse.queries.report.forms import SUFFIXES, Form, render
 
 if TYPE_CHECKING:
-    from tracehouse.cli.remote.questions import RemoteReport
     from tracehouse.queries.report.content import Report
 
 _DOING = "making the report"
@@ -136,8 +136,6 @@ def _report(
 ) -> Iterator[tuple[Report | RemoteReport, Callable[[Form], str]]]:
     """The report, made from a store or lake, or by a service, and its texts by their form."""
     if service := service_instead_of_store(lake):
-        from tracehouse.cli.remote.questions import RemoteReport
-
         service.reject_settings(config)
         with service.connect(retry_seconds=wait) as connection:
             remote = RemoteReport(connection, **builds._asdict())

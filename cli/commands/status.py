@@ -8,7 +8,7 @@ from tracehouse.cli.errors import fail
 from tracehouse.cli.options import DEFAULT_STORE, StorePath
 from tracehouse.cli.output.options import OutputOptions
 from tracehouse.cli.output.streams import write_note
-from tracehouse.cli.remote.choice import ServiceChoice, chosen_service
+from tracehouse.cli.remote import RemoteStore, ServiceChoice, chosen_service
 from tracehouse.cli.stores import service_of
 from tracehouse.queries.store_status import status_rows, status_table
 
@@ -53,7 +53,6 @@ def _ask(service: ServiceChoice) -> pa.Table | None:
     Raises:
         ServiceError: The service that the command line chose does not answer.
     """
-    from tracehouse.cli.remote.questions import RemoteStore
     from tracehouse.ingest.errors import ServiceError
 
     try:

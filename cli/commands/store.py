@@ -26,11 +26,10 @@ from tracehouse.cli.output.ingest_report import errors_of, summary_row, write_no
 from tracehouse.cli.output.options import OutputOptions
 from tracehouse.cli.output.output_file import standard_output_to
 from tracehouse.cli.output.streams import output_errors, write_note
-from tracehouse.cli.remote.choice import chosen_service
+from tracehouse.cli.remote import chosen_service
 from tracehouse.cli.stores import lock_hint, open_to_write, service_instead_of_store
-from tracehouse.cli.upkeep.running import run_task, write_rows
-from tracehouse.cli.upkeep.tasks import Amend, Compact, Forget, Retention, TakeSnapshot
-from tracehouse.cli.upkeep.verify_task import Verify
+from tracehouse.cli.upkeep.task import run_task, write_rows
+from tracehouse.cli.upkeep.tasks import Amend, Compact, Forget, Retention, TakeSnapshot, Verify
 from tracehouse.warehouse.errors import StoreError
 
 if TYPE_CHECKING:

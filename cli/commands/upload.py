@@ -9,7 +9,7 @@ import typer
 from tracehouse.cli.manifest_options import MANIFEST, find_dumps
 from tracehouse.cli.options import ETRECORD, KeepGoing, Layout, Paths, Quiet, add_options
 from tracehouse.cli.output.options import OutputOptions
-from tracehouse.cli.remote.choice import TokenFile, Url, choose_service_of, chosen_service
+from tracehouse.cli.remote import TokenFile, Url, choose_service_of, chosen_service
 
 
 def upload(
@@ -47,7 +47,7 @@ def upload(
     service = chosen_service()
     if service is None:
         raise typer.BadParameter("wanted the service's URL", param_hint="'--url'")
-    from tracehouse.cli.handover.uploading import UploadOptions, upload_found
+    from tracehouse.cli.handover.delivering import UploadOptions, upload_found
 
     found = find_dumps(paths, more, layout)
     upload_found(service, found, UploadOptions(jobs, wait, is_quiet, keep_going), options)

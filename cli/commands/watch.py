@@ -15,12 +15,12 @@ from tracehouse.cli.files import etrecord_source
 from tracehouse.cli.manifest_options import MANIFEST, check_manifest
 from tracehouse.cli.options import DEFAULT_STORE, Layout, Once, StorePath, TextOption, add_options
 from tracehouse.cli.output.streams import write_note
-from tracehouse.cli.remote.choice import TokenFile, Url, choose_service_of
+from tracehouse.cli.remote import TokenFile, Url, choose_service_of
 from tracehouse.cli.stores import service_instead_of_store
 
 if TYPE_CHECKING:
     from tracehouse.cli.handover.delivering import Take
-    from tracehouse.cli.remote.choice import ServiceChoice
+    from tracehouse.cli.remote import ServiceChoice
     from tracehouse.ingest.watching.places import WatchedPlace
 
 _ETRECORD = TextOption(

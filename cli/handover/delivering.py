@@ -1,33 +1,44 @@
-"""Dumps handed over by several threads; each is accepted, already known, or refused."""
+"""Dumps handed over by several threads, to an inbox or a service, and what `upload` prints."""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from http import HTTPStatus
-from queue import Empty, SimpleQueue
+from itertools import chain
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from tracehouse.cli.remote.choice import ServiceChoice
+from tracehouse.cli.errors import fail
+from tracehouse.cli.output.ingest_report import (
+    write_arrivals,
+    write_oddities,
+    write_passed_over,
+    write_refusals,
+)
+from tracehouse.cli.output.options import OutputOptions
+from tracehouse.cli.output.progress import interruptible_bar
+from tracehouse.cli.output.store_contents import KINDS, NIGHTLY_REPORT, Arrivals
+from tracehouse.cli.remote import ServiceChoice
 from tracehouse.ingest.batching import batches
 from tracehouse.ingest.dump import Dump, Refusal
 from tracehouse.ingest.errors import ManifestError, ServiceError, SourceError
-from tracehouse.ingest.remote.uploading import (
-    MOST_DUMPS,
-    DumpUploader,
-    OutgoingDump,
-    Receipt,
-    is_refusal,
-)
+from tracehouse.ingest.remote import MOST_DUMPS, OutgoingDump, Pool, Receipt, is_refusal
 
+if TYPE_CHECKING:
+    from tracehouse.ingest.dump import FoundDumps
+
+THREADS = 4
 CONFLICT = "conflict"
 FAILED = "failed"
 
-_GROUP_BYTES = 8 << 20  # of dumps and companions that are handed over together
+_GROUP_BYTES = 8 << 20  # dumps and companions in a group have no more, unless it is one dump
 _GROUP_DUMPS = MOST_DUMPS // 2
 
 # Returns for each dump whether it is new, or its fault.
@@ -83,25 +94,127 @@ def service_uploader(service: ServiceChoice, *, retry_seconds: float) -> Iterato
 
     The function raises ServiceError if the service accepts nothing.
     """
-    service.connect().close()  # reports a malformed address at once
-    idle: SimpleQueue[DumpUploader] = SimpleQueue()
+    connections = Pool(partial(service.connect, retry_seconds=retry_seconds))
 
     def send(dumps: Sequence[Dump]) -> list[bool | ServiceError | SourceError]:
         read = [_read(one) for one in dumps]
-        try:
-            uploader = idle.get_nowait()
-        except Empty:
-            connection = opened.enter_context(service.connect(retry_seconds=retry_seconds))
-            uploader = DumpUploader(connection)
-        try:
-            receipts = iter(uploader.upload([one for one in read if isinstance(one, OutgoingDump)]))
-        finally:
-            idle.put(uploader)
+        outgoing = [one for one in read if isinstance(one, OutgoingDump)]
+        with connections.lend() as connection:
+            receipts = iter(connection.upload(outgoing))
         results = [one if isinstance(one, SourceError) else next(receipts) for one in read]
         return [one.is_new if isinstance(one, Receipt) else one for one in results]
 
-    with ExitStack() as opened:
+    with closing(connections):
         yield send
+
+
+@dataclass
+class UploadSummary:
+    """Counts of uploaded dumps.
+
+    Attributes:
+        accepted: Dumps that are new to the service.
+        known: Dumps that the service already had.
+        byte_count: Size of both.
+        refused: Dumps that the service refused or that could not be sent.
+        passed_over: Number of files that are neither dumps nor belong to dumps.
+        names: Devices, builds and models of the dumps that the service has, by kind.
+    """
+
+    accepted: int = 0
+    known: int = 0
+    byte_count: int = 0
+    refused: list[Refusal] = field(default_factory=list)
+    passed_over: int = 0
+    names: dict[str, set[str]] = field(default_factory=lambda: {kind: set() for kind in KINDS})
+
+    def add(self, one: DeliveryResult) -> None:
+        """Count one dump."""
+        if one.refusal:
+            self.refused.append(one.refusal)
+            return
+        self.byte_count += one.byte_count
+        for kind, name in one.names.items():
+            self.names[kind].add(name)
+        if one.is_new:
+            self.accepted += 1
+        else:
+            self.known += 1
+
+    @property
+    def arrivals(self) -> Arrivals | None:
+        """What was understood of the dumps; None if the service got none."""
+        if not self.accepted + self.known:
+            return None
+        return Arrivals({kind: sorted(names) for kind, names in self.names.items()}, NIGHTLY_REPORT)
+
+    def row(self, seconds: float) -> dict[str, object]:
+        """The counts; `files` counts accepted, known, conflicting and refused dumps."""
+        conflicts = sum(refusal.reason == CONFLICT for refusal in self.refused)
+        return {
+            "files": self.accepted + self.known + len(self.refused),
+            "accepted": self.accepted,
+            "known": self.known,
+            "conflicts": conflicts,
+            "refused": len(self.refused) - conflicts,
+            "passed_over": self.passed_over,
+            "megabytes": self.byte_count / 1e6,
+            "seconds": seconds,
+        }
+
+
+class _UploadProgress(NamedTuple):
+    """Progress of an upload."""
+
+    done_files: int
+    total_files: int
+    n_events: int = 0
+
+
+class UploadOptions(NamedTuple):
+    """Options of an upload.
+
+    Attributes:
+        jobs: Connections; None for THREADS.
+        retry_seconds: How long each dump is retried while the service is unreachable or busy.
+        is_quiet: Whether to print neither progress nor notes.
+        keep_going: Whether the command succeeds despite refusals.
+    """
+
+    jobs: int | None
+    retry_seconds: float
+    is_quiet: bool
+    keep_going: bool
+
+
+def upload_found(
+    service: ServiceChoice, found: FoundDumps, options: UploadOptions, output: OutputOptions
+) -> None:
+    """Send dumps to a service and print a summary; sending a dump twice is harmless.
+
+    Raises:
+        ServiceError: The service cannot be reached, or accepts nothing.
+        Exit: Dumps were refused, and `keep_going` is off.
+    """
+    start = time.perf_counter()
+    summary = UploadSummary(passed_over=found.passed_over.total())
+    with (
+        service_uploader(service, retry_seconds=options.retry_seconds) as taker,
+        interruptible_bar(is_quiet=options.is_quiet, has_events=False) as progress,
+    ):
+        groups = hand_over(found, taker, threads=options.jobs or THREADS)
+        for number, one in enumerate(chain.from_iterable(groups), 1):
+            summary.add(one)
+            progress(_UploadProgress(number, len(found)))
+    output.write_rows([summary.row(time.perf_counter() - start)])
+    write_refusals(summary.refused, remedy="correct the first ones and send them again")
+    if not options.is_quiet:
+        write_passed_over(found.passed_over)
+        write_oddities(found.notes)
+        if sys.stderr.isatty():
+            write_arrivals(summary.arrivals, ("--url", service.url))
+    if summary.refused and not options.keep_going:
+        fail()
 
 
 def _with_manifest(dump: Dump) -> Dump | DeliveryResult:
@@ -109,7 +222,7 @@ def _with_manifest(dump: Dump) -> Dump | DeliveryResult:
     try:
         manifest = dump.manifest()
     except (ManifestError, SourceError) as error:
-        return _refused(dump, error)
+        return _refuse(dump, error)
     return replace(dump, manifest=lambda: manifest)
 
 
@@ -146,7 +259,7 @@ def _outcome(dump: Dump, taken: bool | ServiceError | SourceError) -> DeliveryRe
         ServiceError: The service accepts nothing.
     """
     if isinstance(taken, SourceError):
-        return _refused(dump, taken)
+        return _refuse(dump, taken)
     if isinstance(taken, ServiceError):
         if not is_refusal(taken):
             raise taken
@@ -159,6 +272,6 @@ def _outcome(dump: Dump, taken: bool | ServiceError | SourceError) -> DeliveryRe
     return DeliveryResult(dump.name, dump.byte_count, taken, names=names)
 
 
-def _refused(dump: Dump, error: ManifestError | SourceError) -> DeliveryResult:
+def _refuse(dump: Dump, error: ManifestError | SourceError) -> DeliveryResult:
     refusal = Refusal.of_error(dump.name, error)
     return DeliveryResult(dump.name, dump.byte_count, is_new=False, refusal=refusal)

@@ -46,7 +46,7 @@ def try_ingest(
     if not is_quiet:
         write_passed_over(found.passed_over)
         write_notes(summary)
-    known = len(hashes & _known(store))
+    known = len(hashes & _read_hashes(store))
     write_note(
         f"dry run: nothing was written; new: {count_text(len(hashes) - known, 'dump')}, already in "
         f"{store}: {known:,}, refused: {count_text(len(summary.refused), 'file')}"
@@ -54,7 +54,7 @@ def try_ingest(
     return table, summary
 
 
-def _known(store: Path) -> set[str]:
+def _read_hashes(store: Path) -> set[str]:
     """Hashes of the dumps in a store; none if there is no store yet."""
     if not os.path.exists(store):
         return set()

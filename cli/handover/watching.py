@@ -214,7 +214,7 @@ class Watch:
         }
         left = {names.get(seen.path, seen.path): seen for seen in found.ready}
         done: list[WatchedFile] = []
-        for group in hand_over(self._incoming(paths), self._take, threads=self._options.threads):
+        for group in hand_over(self._list_dumps(paths), self._take, threads=self._options.threads):
             for one in group:
                 self._count(one)
                 if one.refusal and one.refusal.reason in _RETRIED:
@@ -236,18 +236,18 @@ class Watch:
         if file is not None:
             self._follower.postpone([left.pop(file)], _RETRY_SECONDS)
 
-    def _incoming(self, paths: Sequence[str]) -> Iterator[Dump]:
+    def _list_dumps(self, paths: Sequence[str]) -> Iterator[Dump]:
         """The dumps in these files, named as in the watched place; zips come last."""
         files = [path for path in paths if not is_zip(path)]
         self._names.begin(files)
-        yield from self._found([Source(path) for path in files], self._names)
+        yield from self._find_dumps([Source(path) for path in files], self._names)
         for path in filter(is_zip, paths):
             try:
-                yield from self._found([path], FolderNames())
+                yield from self._find_dumps([path], FolderNames())
             except SourceError as error:  # the zip is damaged, or has no dumps
                 yield Dump.unreadable(error)
 
-    def _found(self, files: Sequence[Source | str], names: FolderNames) -> Iterator[Dump]:
+    def _find_dumps(self, files: Sequence[Source | str], names: FolderNames) -> Iterator[Dump]:
         options = self._options
         found = FoundDumps(
             files,

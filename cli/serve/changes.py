@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from tracehouse.cli.serve.http.endpoints import TEXT, Input, Operation
-from tracehouse.cli.serve.http.negotiation import check_parameters
 from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.http.responses import check_parameters
+from tracehouse.cli.serve.jobs import Jobs
 from tracehouse.cli.serve.service import Service
-from tracehouse.cli.serve.upkeep.jobs import Jobs
 from tracehouse.cli.upkeep.triage import Accept, Note
 from tracehouse.queries.printable import json_text
 from tracehouse.warehouse.errors import StoreError

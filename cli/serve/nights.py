@@ -162,7 +162,7 @@ class Nights:
         return read_settings(self._config)
 
     @contextmanager
-    def judging(self) -> Iterator[None]:
+    def judge_in_thread(self) -> Iterator[None]:
         """Judge nights in a thread while the body runs."""
         thread = threading.Thread(target=self._run, name="nights")
         thread.start()
@@ -200,7 +200,7 @@ class Nights:
             return with_notes(unpack_report(wanted.night.result().report), reader)
         raise Judging(key.build, wanted.night)
 
-    def stored(
+    def find_stored(
         self, reader: Store, key: NightKey, branch: Settings | None = None
     ) -> LastNight | None:
         """The newest judged night of a build, which is judged again later if data are newer.
@@ -260,13 +260,16 @@ class Nights:
 
     def _work(self) -> None:
         accepted, since, is_judged = self._consumer.accepted, time.monotonic(), False
-        with self._noted("the last night cannot be read"), self._consumer.readers.lend() as reader:
+        with (
+            self._note_errors("the last night cannot be read"),
+            self._consumer.readers.lend() as reader,
+        ):
             if before := last_night(reader, self.settings):
                 self._pushes.remember(before.report)
         while not self._is_ending:
             if accepted != self._consumer.accepted:
                 accepted, since, is_judged = self._consumer.accepted, time.monotonic(), False
-            with self._noted("the night cannot be judged"):
+            with self._note_errors("the night cannot be judged"):
                 has_settled = time.monotonic() - since >= self._settle_seconds
                 if has_settled and not is_judged and self._consumer.is_idle:
                     is_judged = True
@@ -274,7 +277,7 @@ class Nights:
                 self._judge_wanted()
 
     @contextmanager
-    def _noted(self, problem: str) -> Iterator[None]:
+    def _note_errors(self, problem: str) -> Iterator[None]:
         """Turn an error of the body into a note; the thread goes on."""
         try:
             yield
@@ -355,7 +358,7 @@ class Nights:
         """Store a night; one that cannot be stored is judged again when somebody wants it."""
 
         def end(kept: Future[None]) -> None:
-            with self._noted("a report cannot be stored"):
+            with self._note_errors("a report cannot be stored"):
                 kept.result()
                 self.judged_count += 1
             with self._changed:

@@ -41,7 +41,7 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 _MALLOC_OPTIONS = {_ARENA_MAX: 2, _MMAP_THRESHOLD: 1 << 20, _TRIM_THRESHOLD: 8 << 20}
 
 
-def passed_sockets() -> list[socket.socket]:
+def take_passed_sockets() -> list[socket.socket]:
     """The sockets that the supervisor listens on for this process; empty if there are none.
 
     Connections wait in them while no service runs. Child processes get neither the sockets nor the
@@ -53,10 +53,10 @@ def passed_sockets() -> list[socket.socket]:
     process_id, count, _ = (os.environ.pop(name, "") for name in _PASSED)
     if process_id != str(os.getpid()):
         return []
-    return [_listening(_FIRST_SOCKET + number) for number in range(int(count))]
+    return [_take_socket(_FIRST_SOCKET + number) for number in range(int(count))]
 
 
-def _listening(descriptor: int) -> socket.socket:
+def _take_socket(descriptor: int) -> socket.socket:
     try:
         os.set_inheritable(descriptor, False)
         found = socket.socket(fileno=descriptor)
@@ -208,7 +208,7 @@ def listen(store: Path, settings: ServiceSettings) -> list[socket.socket]:
         StoreError: Other machines reach an address, and the store has no tokens.
         OutputError: The service cannot listen on the address.
     """
-    access, listening = Access(store), passed_sockets()
+    access, listening = Access(store), take_passed_sockets()
     for host in [one.getsockname()[0] for one in listening] or [settings.host]:
         access.check_start(host)
     listening = listening or [_open_socket(settings)]

@@ -50,7 +50,7 @@ class Service:
         commits: Accepts dumps from the event loop.
         spooling: Threads that write large bodies to disk.
         inflating: The thread that unpacks bodies.
-        parsing: Threads that wait for long sidecars and zips to be parsed.
+        parsing: Threads that wait for long sidecars to be parsed.
         sidecars: Parses the texts beside uploaded dumps, long ones in another process.
         problem: Why the service was not closed properly; None if it was.
         sandbox: Answers SQL from untrusted clients.
@@ -118,9 +118,9 @@ class Service:
                     settings=self.settings,
                     config=self.config,
                 )
-                self._opened.enter_context(nights.judging())
+                self._opened.enter_context(nights.judge_in_thread())
                 self._verifier = Verifier(self.warehouse, self.store, self.consumer, self.settings)
-                self._opened.enter_context(self._verifier.verifying())
+                self._opened.enter_context(self._verifier.verify_in_thread())
                 self._nights = nights
             return self._nights, self._verifier
 

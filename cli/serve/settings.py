@@ -10,14 +10,12 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
-from tracehouse.ingest.errors import pydantic_problem
 from tracehouse.ingest.settings_file import FILE_NAME
-from tracehouse.queries.report.settings import SettingsError, read_settings_file
+from tracehouse.queries.report.settings import SettingsError, describe_invalid, read_settings_tables
 from tracehouse.warehouse.engine.memory_limit import ASKING
-from tracehouse.warehouse.errors import suggest
 from tracehouse.warehouse.sandbox.bounds import Bounds
 
-PREFIX = "TRACEHOUSE_SERVE_"  # of environment variables: TRACEHOUSE_SERVE_PORT=8080
+PREFIX = "TRACEHOUSE_SERVE_"  # environment variables begin with it: TRACEHOUSE_SERVE_PORT=8080
 MOST_WAITING = 10_000  # dumps that wait to be indexed; each takes memory
 _Bytes = Annotated[int, Field(ge=1 << 16)]
 
@@ -71,21 +69,18 @@ def read_service_settings(
     Raises:
         SettingsError: The file cannot be read, or a setting is invalid.
     """
-    found = _table(config)
+    found = read_settings_tables("serve", path=config).get("serve", {})
     named = {**_misspelt(), **EnvSettingsSource(ServiceSettings)()}
     given = {name: value for name, value in options.items() if value is not None}
     try:
         return ServiceSettings.model_validate({**found, **named, **given})
     except ValidationError as error:
-        first = error.errors()[0]
-        name, problem = ".".join(map(str, first["loc"])), pydantic_problem(first["msg"])
+        name, problem = describe_invalid(error, ServiceSettings)
         place = f"{config or FILE_NAME}: serve.{name}"
         if name in given:
             place = f"--{name.replace('_', '-')}"
         elif name in named:
             place = f"{PREFIX}{name.upper()}"
-        if first["type"] == "extra_forbidden":
-            problem = f"no such field{suggest(name, list(ServiceSettings.model_fields))}"
         raise SettingsError(f"{place}: {problem}") from error
 
 
@@ -97,10 +92,3 @@ def _misspelt() -> dict[str, str]:
         for short, name in given.items()
         if short != name.lower() and short not in ServiceSettings.model_fields
     }
-
-
-def _table(path: Path | None) -> dict[str, object]:
-    table = read_settings_file(path).get("serve", {})
-    if not isinstance(table, dict):
-        raise SettingsError(f"{path or FILE_NAME}: serve: not a table")
-    return table

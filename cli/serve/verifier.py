@@ -26,7 +26,7 @@ from tracehouse.warehouse.store import Store
 from tracehouse.warehouse.upkeep.verification_record import REMEDY, TURNS, read_record
 
 _MODULE = "tracehouse.cli.upkeep.verifying"
-_MEMORY = "512MB"  # of DuckDB while it reads the snapshot
+_MEMORY = "512MB"  # DuckDB has no more while it reads the snapshot
 _LOOK_SECONDS = 0.5
 
 
@@ -47,7 +47,7 @@ class Verifier:
         self.verified = 0
 
     @contextmanager
-    def verifying(self) -> Iterator[None]:
+    def verify_in_thread(self) -> Iterator[None]:
         """Verify in a thread while the body runs."""
         thread = threading.Thread(target=self._run, name="verifier")
         thread.start()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import random
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from tracehouse.cli.upkeep.store_task import UPKEEP, Task, TaskStore, with_notes
+from tracehouse.cli.upkeep.task import UPKEEP, Task, TaskStore, with_notes
 from tracehouse.cli.upkeep.triage import Accept, Note
-from tracehouse.cli.upkeep.verify_task import Verify
 from tracehouse.warehouse.errors import NoSuchDumpError, QueryError
 
 if TYPE_CHECKING:
@@ -16,8 +17,11 @@ if TYPE_CHECKING:
 
     from tracehouse.warehouse.upkeep.amend import Amendment
     from tracehouse.warehouse.upkeep.choice import ChosenDump
+    from tracehouse.warehouse.upkeep.verification import Sample, Verification
 
 _UNCHANGED = "nothing was changed; add --yes to"
+_IN_LAKE = "rows in the lake differ from those of the store"
+_AGAIN = "restore it from a copy, or run 'tracehouse export lake' into an empty one"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,6 +208,81 @@ class TakeSnapshot:
         path, _, taken_at = store.warehouse.snapshot(kept=self.keep)
         row = {"path": str(path), "taken_at": taken_at, "bytes": path.stat().st_size}
         return pa.Table.from_pylist([row])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verify:
+    """Compare the rows of dumps with those that a rebuild from the archive gives."""
+
+    name: ClassVar = "verify"
+    scopes: ClassVar[tuple[str, ...]] = (UPKEEP,)
+    share: float = 0.01
+    since: str | None = None
+    lake: str | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share <= 1:
+            raise QueryError(f"share: found {self.share:g}, wanted more than 0 and at most 1")
+        self._since()
+        if self.lake is not None:
+            from tracehouse.warehouse.lake.addresses import check_address
+
+            check_address(self.lake)
+
+    def run(self, store: TaskStore) -> pa.Table:
+        """The rows that are wrong."""
+        from tracehouse.warehouse.upkeep.verification import verify_and_record
+
+        live = store.warehouse.writing
+        done = verify_and_record(live, store.path, self.sample(), progress=store.progress)
+        return self.report(done, self.find_wrong_dumps(live))
+
+    def sample(self) -> Sample:
+        """The dumps to verify: all, or some from a random one on."""
+        from tracehouse.warehouse.upkeep.verification import Sample
+
+        start = random.random() if self.share < 1 else 0.0  # noqa: S311 - no secret
+        return Sample(self.share, start, self._since())
+
+    def find_wrong_dumps(self, live: Any) -> list[tuple[str, str]]:
+        """SHA-256 and tables of the dumps that differ between the lake and an open store."""
+        from tracehouse.warehouse.lake.place import Lake
+        from tracehouse.warehouse.lake.verification import find_wrong_dumps
+
+        return [] if self.lake is None else find_wrong_dumps(live, Lake(self.lake))
+
+    def report(self, done: Verification, in_lake: Sequence[tuple[str, str]] = ()) -> pa.Table:
+        """The wrong rows of the store, and of dumps in the lake."""
+        import pyarrow as pa
+
+        from tracehouse.warehouse.upkeep.verification_record import REMEDY
+
+        found, notes = done.table(), [f"compared {len(done.dumps):,} dumps with the archive"]
+        if done.damages:
+            notes.append(f"{len(done.damages):,} disagree; to mend the store, run '{REMEDY}'")
+        if in_lake:
+            rows = [
+                {"sha256": sha256, "source": self.lake, "tables": tables, "problem": _IN_LAKE}
+                for sha256, tables in in_lake
+            ]
+            found = pa.concat_tables([found, pa.Table.from_pylist(rows, found.schema)])
+            notes.append(f"{len(rows):,} dumps of the lake disagree; {_AGAIN}")
+        return with_notes(found, notes)
+
+    def _since(self) -> datetime | None:
+        """The time of `since`.
+
+        Raises:
+            QueryError: It is not a date.
+        """
+        from tracehouse.warehouse.catalogue.parameters import parse_time
+
+        if self.since is None:
+            return None
+        try:
+            return parse_time(self.since)
+        except ValueError as error:
+            raise QueryError(f"since: found '{self.since}', wanted a date: 2026-11-26") from error
 
 
 TASKS: tuple[type[Task], ...] = (

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tracehouse.cli.upkeep.store_task import TRIAGE, UPKEEP, TaskStore
+from tracehouse.cli.upkeep.task import TRIAGE, UPKEEP, TaskStore
 from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.point import Point
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_CHARACTERS = 500  # of a note
+MOST_CHARACTERS = 500  # a note has no more
 # Fields of points, by the names that queries and addresses have for them.
 POINT = {{"event_name": "event"}.get(name, name): name for name in Point._fields}
 

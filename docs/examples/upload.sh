@@ -1,14 +1,13 @@
 #!/bin/sh
-# Sends dumps of one manifest to a service, with curl and sha256sum.
+# Sends dumps of one manifest to a service, with curl.
 # Arguments: URL MANIFEST.json FILE...; the token is in $TRACEHOUSE_TOKEN.
-url=${1%/} manifest=$(tr -d '\r\n' < "$2") answer=$(mktemp) failed=0
+url=${1%/} manifest=$2 answer=$(mktemp) failed=0
 shift 2
 for file in "$@"; do
-    sha256=$(sha256sum < "$file" | cut -d ' ' -f 1)
     for pause in 1 2 4 8 16 32 0; do
         status=$(printf '%s' "${TRACEHOUSE_TOKEN:+header = \"Authorization: Bearer $TRACEHOUSE_TOKEN\"}" |
             curl --silent --config - --output "$answer" --write-out '%{http_code}' \
-                --header "Tracehouse-Manifest: $manifest" --upload-file "$file" "$url/v1/dumps/$sha256")
+                --form "manifest=<\"$manifest\"" --form "dump=@\"$file\"" "$url/v1/dumps")
         case $status in 000 | 408 | 429 | 502 | 503 | 507) sleep "$pause" ;; *) break ;; esac
     done
     case $status in

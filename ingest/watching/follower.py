@@ -44,7 +44,7 @@ _HEAD = b"tracehouse watch 1\n"
 _KEY_BYTES = 8
 _SPARE_KEYS = 10_000  # keys of deleted files that the record may contain
 
-_MOST_KINDS = 100  # of files that are passed over
+_MOST_KINDS = 100  # so many kinds of files that are passed over are named
 _TEMPORARY = (".tmp", ".part")  # files that are still being written
 
 
@@ -146,7 +146,7 @@ class WatchRecord:
         self._taken.update(keys)
         self._met.update(keys)
         if self._file is not None and keys:
-            with _written(self._file.name):
+            with _translate_write_errors(self._file.name):
                 write_all(self._file.fileno(), keys.tobytes())
             self._written += len(keys)
 
@@ -172,7 +172,7 @@ class WatchRecord:
         self.close()
 
     def _rewrite(self, path: Path) -> None:
-        with _written(path), replacing(path) as temporary:
+        with _translate_write_errors(path), replacing(path) as temporary:
             temporary.write_bytes(_HEAD + array("Q", self._taken).tobytes())
         self.close()
         self._file, self._written = _open(path), len(self._taken)
@@ -197,7 +197,7 @@ def _open(path: Path) -> BinaryIO:
 
 
 @contextmanager
-def _written(path: Path | str) -> Iterator[None]:
+def _translate_write_errors(path: Path | str) -> Iterator[None]:
     """Translate errors of writing the record file.
 
     Raises:
@@ -218,7 +218,7 @@ def _read_keys(file: BinaryIO) -> bytes:
     file.seek(0)
     content = file.read()
     if not content:
-        with _written(file.name):
+        with _translate_write_errors(file.name):
             write_all(file.fileno(), _HEAD)
     elif not content.startswith(_HEAD):
         file.close()

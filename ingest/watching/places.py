@@ -92,7 +92,7 @@ class LocalFolder:
             with os.scandir(folder) as entries:
                 for entry in entries:
                     with suppress(OSError):  # the file is gone, or symlinks form a circle
-                        yield _seen(entry)
+                        yield _observe(entry)
         except OSError as error:
             if isinstance(error, FileNotFoundError) and folder != self.root:
                 return
@@ -116,7 +116,7 @@ class LocalFolder:
         return text
 
 
-def _seen(entry: os.DirEntry[str]) -> WatchedFile:
+def _observe(entry: os.DirEntry[str]) -> WatchedFile:
     if entry.is_dir(follow_symlinks=False):
         return WatchedFile(entry.path, is_folder=True)
     status = entry.stat()

@@ -49,7 +49,6 @@ _UNITS: dict[str, tuple[str, float]] = {
 }
 _WRITTEN = re.compile(r"\s*([0-9_.,eE+-]+?)\s*([^\d\s.,+-][^\d]*)?\s*")
 
-_OF_OTHERS = ("serve", "producers")  # tables that `tracehouse serve` and ingest read
 PlaceName = Annotated[str, Field(min_length=1), AfterValidator(check_place_name)]
 Glob = Annotated[str, AfterValidator(compose)]  # of names in manifests
 
@@ -282,32 +281,34 @@ def read_settings(path: str | os.PathLike[str] | None = None) -> Settings:
     Raises:
         SettingsError: The file cannot be read, is not TOML, or has an invalid field or value.
     """
-    tables = read_settings_file(path)
-    for name in _OF_OTHERS:
-        tables.pop(name, None)
+    tables = read_settings_tables(*Settings.model_fields, path=path)
     try:
         return Settings.model_validate(tables)
     except ValidationError as error:
-        first = error.errors()[0]
-        place, problem = first["loc"], pydantic_problem(first["msg"])
-        if first["type"] == "extra_forbidden":
-            table: Any = Settings
-            if len(place) > 1:
-                kind = Settings.model_fields[str(place[0])].annotation
-                table = next(iter(get_args(kind)), kind)  # for a list, the type of its items
-            problem = f"no such field{suggest(str(place[-1]), list(table.model_fields))}"
-        raise SettingsError(
-            f"{path or FILE_NAME}: {'.'.join(map(str, place))}: {problem}"
-        ) from error
+        key, problem = describe_invalid(error, Settings)
+        raise SettingsError(f"{path or FILE_NAME}: {key}: {problem}") from error
 
 
-def read_settings_file(path: str | os.PathLike[str] | None = None) -> dict[str, Any]:
-    """The tables of a settings file; see `read_tables`.
+def read_settings_tables(*names: str, path: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+    """The tables of these names in a settings file; see `read_tables`.
 
     Raises:
-        SettingsError: The file cannot be read, or is not TOML.
+        SettingsError: The file cannot be read, is not TOML, or has an unknown table.
     """
     try:
-        return read_tables(path)
+        return read_tables(*names, path=path)
     except SourceError as error:
         raise SettingsError(str(error)) from error
+
+
+def describe_invalid(error: ValidationError, model: type[BaseModel]) -> tuple[str, str]:
+    """The key of the first invalid value of a model or of a table in it, and the problem."""
+    first = error.errors()[0]
+    keys, problem = first["loc"], pydantic_problem(first["msg"])
+    if first["type"] == "extra_forbidden":
+        table: Any = model
+        if len(keys) > 1:
+            kind = model.model_fields[str(keys[0])].annotation
+            table = next(iter(get_args(kind)), kind)  # for a list, the type of its items
+        problem = f"no such field{suggest(str(keys[-1]), list(table.model_fields))}"
+    return ".".join(map(str, keys)), problem

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.axe import find_obstacles
 from tests.support.browser import DESK, PHONE, Page
-from tests.support.uploads import new_dump, put
+from tests.support.uploads import new_dump, send
 from tests.support.waiting import until
 
 LINE = "document.querySelector('.news').innerText"
@@ -17,7 +17,7 @@ SOON = "performance.now = () => 1e9"  # nobody has used the page for long
 def _upload(site: str, *bodies: bytes) -> None:
     with httpx2.Client(base_url=site) as client:
         for body in bodies:
-            put(client, body)
+            send(client, body)
 
 
 @pytest.mark.parametrize("width", [PHONE, DESK])

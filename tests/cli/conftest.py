@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextvars import copy_context
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def run(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPat
 
     def run_(*args: str | Path) -> Outcome:
         try:
-            code = main([str(arg) for arg in args])
+            code = copy_context().run(main, [str(arg) for arg in args])  # as a process forgets
         except SystemExit as end:
             code = int(end.code or 0)
         captured = capfdbinary.readouterr()

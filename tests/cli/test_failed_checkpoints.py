@@ -19,7 +19,7 @@ from tests.support.service_process import ServiceProcess
 from tests.support.spoiled_block import OLD_COUNT, compressions, make_packed_store, spoil_segment
 from tests.support.stores import contents, ingest, write
 from tests.support.tiny_dumps import tiny_dump
-from tests.support.uploads import new_dump, put, sha256_of
+from tests.support.uploads import new_dump, send, sha256_of
 from tests.support.waiting import until
 from tracehouse import Warehouse
 from tracehouse.warehouse.engine.failed_checkpoints import read_failures
@@ -111,7 +111,7 @@ def test_a_service_switches_the_compression_off_and_says_so(tmp_path: Path, dump
     ):
         sent = [new_dump() for _ in range(5)]
         for one in sent:
-            until(lambda one=one: put(client, one).is_success)
+            until(lambda one=one: send(client, one).is_success)
         # The first checkpoint, and the one of the first rebuild.
         until(lambda: read_failures(store).failure_count == 2)
         until(lambda: client.get("/healthz").json() == {"status": "ok"})
@@ -151,7 +151,7 @@ def test_a_service_that_cannot_write_at_all_says_why_and_loses_nothing(tmp_path:
     ):
 
         def upload() -> None:
-            if put(client, one := new_dump()).is_success:
+            if send(client, one := new_dump()).is_success:
                 acknowledged.add(sha256_of(one))
 
         until(lambda: [upload()] and read_failures(store).is_hopeless)

@@ -26,7 +26,7 @@ from tests.support.failing_disk import run_on_failing_disk
 from tests.support.service_process import ServiceProcess
 from tests.support.stores import ingest, make_and_ingest, write
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
-from tests.support.uploads import new_dump, put, sha256_of
+from tests.support.uploads import new_dump, send, sha256_of
 from tests.support.waiting import until
 from tests.tools.simulation.dump_template import repeat_runs
 from tracehouse import Inbox, Warehouse
@@ -175,7 +175,7 @@ def test_a_service_survives_a_disk_that_fails_for_a_while(
     ):
 
         def upload() -> bool:
-            answer = put(client, dump := new_dump())
+            answer = send(client, dump := new_dump())
             if answer.is_success:
                 acknowledged.add(sha256_of(dump))
             else:
@@ -283,7 +283,7 @@ def ingest_more(client: Client, count: int) -> None:
     """Upload dumps one after the other, each into a segment of its own."""
     for _ in range(count):
         dump = new_dump()
-        assert put(client, dump).status_code == 201
+        assert send(client, dump).status_code == 201
         until(lambda dump=dump: state_of(client, dump) == "indexed")
 
 
@@ -297,7 +297,7 @@ def test_a_service_starts_on_a_full_disk_and_writes_when_there_is_room(
     with serving_with_faults(store, library) as (service, client, _):
         ingest_more(client, 1)
         waiting = new_dump()
-        assert put(client, waiting).status_code == 201
+        assert send(client, waiting).status_code == 201
         service.kill()
     FaultControl(store.with_name("fault")).begin(FULL)
     with serving_with_faults(store, library) as (service, client, control):
@@ -311,7 +311,7 @@ def test_a_service_starts_on_a_full_disk_and_writes_when_there_is_room(
         )  # fmt: skip
         assert (asked.returncode, "the disk is full" in asked.stderr) == (1, True)
         assert len(client.get("/v1/queries/dumps").json()) >= 2
-        assert put(client, new_dump()).status_code == 507
+        assert send(client, new_dump()).status_code == 507
         control.end()
         until(lambda: client.get("/healthz").json() == {"status": "ok"})
         until(lambda: state_of(client, waiting) == "indexed")

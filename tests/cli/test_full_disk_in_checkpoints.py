@@ -19,7 +19,7 @@ from tests.support.failing_checkpoints import full_after
 from tests.support.service_process import ServiceProcess
 from tests.support.stores import contents, ingest, write
 from tests.support.tiny_dumps import tiny_dump
-from tests.support.uploads import new_dump, put, sha256_of
+from tests.support.uploads import new_dump, send, sha256_of
 from tests.support.waiting import until
 from tracehouse import Warehouse
 from tracehouse.warehouse.engine.failed_checkpoints import read_failures
@@ -132,7 +132,7 @@ def test_a_service_goes_on_by_itself_when_there_is_room(
     ):
 
         def upload() -> bool:
-            answer = put(client, dump := new_dump())
+            answer = send(client, dump := new_dump())
             if answer.is_success:
                 sent.append(sha256_of(dump))
             else:

@@ -3,7 +3,7 @@ import java.io.File
 import java.io.IOException
 import java.net.HttpURLConnection
 import java.net.URL
-import java.security.MessageDigest
+import java.util.UUID
 
 // Stand-ins for classes of Android and ExecuTorch.
 class JSONObject(private val text: String) {
@@ -17,9 +17,6 @@ object Log {
 class Module(private val dump: File) {
     fun etdump(path: String): Boolean = dump.copyTo(File(path), overwrite = true).exists()
 }
-
-// Kotlin has it since 1.5; Debian's compiler is older.
-val Char.code: Int get() = this.toInt()
 
 fun main(arguments: Array<String>) {
     val (file, service, token, manifest) = arguments

@@ -36,7 +36,7 @@ FOLDERS = {
     "cli/serve/http/test_logs.py": "unit",
     "cli/serve/http/test_negotiation.py": "unit",
     "cli/serve/test_settings.py": "unit",
-    "cli/serve/uploads/test_multipart.py": "unit",
+    "cli/serve/uploads/test_form_reader.py": "unit",
     "cli/serve/uploads/test_record_stream.py": "store",
     "cli/test_against_a_service.py": "system",
     "cli/upkeep/test_verifying.py": "system",

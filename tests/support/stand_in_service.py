@@ -177,9 +177,6 @@ class _Handler(BaseHTTPRequestHandler):
             content = [{**answer, "status": status} for status, answer in results]
             body = json.dumps({"dumps": content}).encode()
             self._send(200, body, {"Retry-After": "0"})
-        elif asked.method == "PUT":
-            manifest = asked.headers["Tracehouse-Manifest"].encode("ascii")
-            self._send_json(*self.service.take({"dump": asked.body, "manifest": manifest}))
         elif asked.method == "POST" and path == "/v1/dumps":
             self._send_json(*self.service.take(_parts(asked)))
         else:

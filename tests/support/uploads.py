@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import time
-import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -30,38 +28,23 @@ def sha256_of(dump: bytes) -> str:
     return hashlib.sha256(dump).hexdigest()
 
 
-def put(
-    client: httpx2.Client,
-    dump: bytes,
-    manifest: Mapping[str, object] = MANIFEST,
-    *,
-    body: bytes | None = None,
-    encoding: str = "identity",
+def send(
+    client: httpx2.Client, dump: bytes, manifest: Mapping[str, object] = MANIFEST
 ) -> httpx2.Response:
-    """Upload a dump, or `body` to its name."""
-    headers = {"Tracehouse-Manifest": json.dumps(manifest), "Content-Encoding": encoding}
-    content = dump if body is None else body
-    return client.put(f"/v1/dumps/{sha256_of(dump)}", content=content, headers=headers)
+    """Upload a dump as a form."""
+    files = {"dump": ("", dump, "application/octet-stream")}
+    return client.post("/v1/dumps", data={"manifest": json.dumps(manifest)}, files=files)
 
 
-def zip_of(members: Mapping[str, bytes]) -> bytes:
-    """A zip of files by name."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return packed.getvalue()
-
-
-def send_zip(
-    client: httpx2.Client,
-    content: Mapping[str, bytes] | bytes,
-    manifest: Mapping[str, object] = MANIFEST,
+def send_packed(
+    client: httpx2.Client, dump: bytes, pack: Callable[[bytes], bytes], encoding: str
 ) -> httpx2.Response:
-    """Upload a zip, or what is said to be one, with a manifest for all its dumps."""
-    headers = {"Content-Type": "application/zip", "Tracehouse-Manifest": json.dumps(manifest)}
-    body = content if isinstance(content, bytes) else zip_of(content)
-    return client.post("/v1/dumps", content=body, headers=headers)
+    """Upload a dump as a form that is packed."""
+    files = {"dump": ("", dump, "application/octet-stream")}
+    data = {"manifest": json.dumps(MANIFEST)}
+    made = client.build_request("POST", "/v1/dumps", data=data, files=files)
+    headers = {"Content-Type": made.headers["Content-Type"], "Content-Encoding": encoding}
+    return client.post("/v1/dumps", content=pack(made.read()), headers=headers)
 
 
 def record_of(dump: bytes, manifest: bytes, **more: bytes | str) -> bytes:

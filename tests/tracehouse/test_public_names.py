@@ -70,7 +70,7 @@ def test_type_checkers_know_the_public_names(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mypy", script], cwd=ROOT, capture_output=True, text=True
     )
-    receipt = "tuple[str, bool, fallback=tracehouse.ingest.remote.uploading.Receipt]"
+    receipt = "tuple[str, bool, fallback=tracehouse.ingest.remote.Receipt]"
     assert re.findall(r'Revealed type is "(.+)"', done.stdout) == [
         "tracehouse.answers.Document",
         f"list[{receipt} | tracehouse.ingest.errors.ServiceError]",

@@ -172,9 +172,9 @@ class Inbox:
         with self._writing:
             self._writer.append(deliveries)
 
-    def spool(self, *, is_zip: bool = False) -> Spool:
-        """A spool for a file that arrives in pieces, to be closed. A zip is always on disk."""
-        return Spool(self._folder, is_zip=is_zip)
+    def spool(self) -> Spool:
+        """A spool for a file that arrives in pieces, to be closed."""
+        return Spool(self._folder)
 
     def _write(self, deliveries: Sequence[Delivery]) -> list[str]:
         self.accept_all(deliveries)

@@ -23,7 +23,7 @@ HEAD_BYTES = 64 << 10  # room for the head of a record, before the file's bytes
 # Hashing more at a time releases the GIL; reacquiring the GIL takes far longer than a small hash.
 _HELD_GIL_BYTES = 2047
 
-_SPOOLED, _ZIPPED, _SEALED = ".part", ".zip", ".sealed"
+_SPOOLED, _SEALED = ".part", ".sealed"
 
 
 class Spool:
@@ -33,11 +33,9 @@ class Spool:
         byte_count: Bytes written so far.
     """
 
-    def __init__(self, folder: Path, *, is_zip: bool = False) -> None:
-        """Use the inbox's folder; a zip is always in a file, without room for a head."""
+    def __init__(self, folder: Path) -> None:
+        """Use the inbox's folder."""
         self._folder, self._path = folder, folder
-        self._suffix, self._start = (_ZIPPED, 0) if is_zip else (_SPOOLED, HEAD_BYTES)
-        self._memory_bytes = -1 if is_zip else MEMORY_BYTES
         self._digest = hashlib.sha256()
         self._held = bytearray()
         self._file: int | None = None
@@ -61,7 +59,7 @@ class Spool:
             StoreError: The disk is full, or the folder cannot be written.
         """
         self.byte_count += len(piece)
-        if self._file is None and self.byte_count <= self._memory_bytes:
+        if self._file is None and self.byte_count <= MEMORY_BYTES:
             for start in range(0, len(piece), _HELD_GIL_BYTES):
                 self._digest.update(piece[start : start + _HELD_GIL_BYTES])
             self._held += piece
@@ -91,7 +89,7 @@ class Spool:
             return bytes(self._held)
         if self._data is None:
             mapped = mmap.mmap(self._file, 0, access=mmap.ACCESS_READ)
-            self._data = memoryview(mapped)[self._start :]
+            self._data = memoryview(mapped)[HEAD_BYTES:]
         return self._data
 
     def become_log(self, delivery: Delivery) -> bool:
@@ -125,8 +123,6 @@ class Spool:
         if self._file is not None:
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
-                if self._suffix == _ZIPPED:  # other threads may still have it open
-                    os.ftruncate(self._file, 0)
             os.close(self._file)
             self._file = None
 
@@ -137,11 +133,11 @@ class Spool:
         self.close()
 
     def _begin(self) -> int:
-        self._path = name_log(self._folder, self._suffix)
+        self._path = name_log(self._folder, _SPOOLED)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         self._file = os.open(self._path, flags, self._folder.stat().st_mode & 0o666)
         lock(self._file)
-        os.lseek(self._file, self._start, os.SEEK_SET)
+        os.lseek(self._file, HEAD_BYTES, os.SEEK_SET)
         return self._file
 
 
@@ -150,7 +146,7 @@ def clear_spools(folder: Path) -> None:
 
     An OSError is passed on.
     """
-    for path in (*folder.glob(f"*{_SPOOLED}"), *folder.glob(f"*{_ZIPPED}")):
+    for path in folder.glob(f"*{_SPOOLED}"):
         try:
             file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:  # the owner has closed it

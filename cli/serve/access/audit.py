@@ -18,7 +18,7 @@ from tracehouse.warehouse.errors import write_errors
 FILE_NAME = "audit.jsonl"
 FULL_BYTES = 64 << 20
 KEPT_FILES = 16
-_END = b"\n"  # of a line
+_LINE_END = b"\n"
 _LONGEST_TEXT = 20_000  # characters; the longest statement has fewer
 
 
@@ -91,9 +91,9 @@ class AuditFile:
             if size and size + len(lines) > self._full_bytes:
                 self._rotate()
                 return False
-            is_torn = size and os.pread(descriptor, 1, size - 1) != _END
+            is_torn = size and os.pread(descriptor, 1, size - 1) != _LINE_END
             try:
-                write_all(descriptor, (_END if is_torn else b"") + lines)
+                write_all(descriptor, (_LINE_END if is_torn else b"") + lines)
             except OSError:
                 os.ftruncate(descriptor, size)
                 raise
@@ -119,11 +119,11 @@ class AuditFile:
     def _rotate(self) -> None:
         """Rename the full file, which is locked, and those before it."""
         for number in range(KEPT_FILES - 1, 0, -1):
-            if (older := self._numbered(number)).exists():
-                older.replace(self._numbered(number + 1))
-        self._path.rename(self._numbered(1))
+            if (older := self._old_file(number)).exists():
+                older.replace(self._old_file(number + 1))
+        self._path.rename(self._old_file(1))
 
-    def _numbered(self, number: int) -> Path:
+    def _old_file(self, number: int) -> Path:
         return self._path.with_suffix(f".{number}.jsonl")
 
 

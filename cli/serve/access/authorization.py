@@ -23,7 +23,7 @@ from tracehouse.warehouse.errors import StoreError
 from tracehouse.warehouse.store import Store
 from tracehouse.warehouse.upkeep.recording import current_user
 
-OF_ALL = "covers all device pools, but the token is limited to some"
+ALL_POOLS_ONLY = "covers all device pools, but the token is limited to some"
 _ANY = "SELECT device_id FROM devices LIMIT 1"
 _EVERY = "*"  # glob
 
@@ -34,13 +34,14 @@ _SAFE = {"GET", "HEAD", "OPTIONS"}
 _PORT = re.compile(r":\d*$")
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="tracehouse"'}
 # A proxy adds these headers; clients behind it are on other machines.
-_OF_PROXIES = (
+_PROXY_HEADERS = (
     "forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip",
 )  # fmt: skip
 # All headers by which a client is identified.
 CLIENT_HEADERS = (
-    "authorization", "cookie", "host", "origin", "sec-fetch-site", "sec-fetch-mode", *_OF_PROXIES,
-)  # fmt: skip
+    *("authorization", "cookie", "host", "origin", "sec-fetch-site", "sec-fetch-mode"),
+    *_PROXY_HEADERS,
+)
 
 
 def need_all_pools(bearer: Bearer, what: str) -> None:
@@ -50,7 +51,7 @@ def need_all_pools(bearer: Bearer, what: str) -> None:
         Problem: 403 if the client is limited.
     """
     if bearer.pools is not None:
-        raise Problem(403, "pool", f"{what} {OF_ALL}")
+        raise Problem(403, "pool", f"{what} {ALL_POOLS_ONLY}")
 
 
 def check_pool(bearer: Bearer, pool: str | None) -> None:
@@ -241,7 +242,7 @@ def cookie_secret(headers: Headers) -> str | None:
 def _check_local(headers: Mapping[str, str]) -> None:
     # A page whose name resolves to this machine has another host.
     host = _PORT.sub("", headers.get("host", ""))
-    if not is_loopback(host) or any(name in headers for name in _OF_PROXIES):
+    if not is_loopback(host) or any(name in headers for name in _PROXY_HEADERS):
         problem = f"without tokens only this machine is served; make a token with '{MAKE_ONE}'"
         raise Problem(403, "not_local", problem)
 

@@ -213,13 +213,13 @@ def _digest(secret: str) -> str:
 
 def _change(store: Path, change: Callable[[Sequence[Token]], Sequence[Token]]) -> None:
     file = store / FILE_NAME
-    with write_errors(str(file)), _locked(store), replacing(file, _MODE) as unfinished:
+    with write_errors(str(file)), _lock_tokens(store), replacing(file, _MODE) as unfinished:
         text = _File(tokens=list(change(read_tokens(store)))).model_dump_json(indent=2)
         unfinished.write_text(f"{text}\n", encoding="utf-8")
 
 
 @contextmanager
-def _locked(store: Path) -> Iterator[None]:
+def _lock_tokens(store: Path) -> Iterator[None]:
     """Keep other processes from changing the tokens."""
     file = os.open(store / _LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
     try:

@@ -19,17 +19,24 @@ from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as ConnectionScope
 
 from tracehouse.cli.agents.asked_store import AskedStore
-from tracehouse.cli.remote.questions import RemoteStore
+from tracehouse.cli.remote import RemoteStore
 from tracehouse.cli.serve.access.authorization import CLIENT_HEADERS, Scope
 from tracehouse.cli.serve.http.endpoints import parse_body, read_short
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.http.threads import ConcurrencyLimit
-from tracehouse.ingest.remote.connection import ServiceAnswer, ServiceConnection
+from tracehouse.ingest.remote import ServiceAnswer, ServiceConnection
 from tracehouse.warehouse.errors import QueryError
 
 PATH = "/mcp"
-_KEPT = ("type", "asgi", "http_version", "scheme", "client", "server")  # of the outer request
-CALLS = 8, 96  # of agents that are answered at a time, and that wait
+_KEPT = (
+    "type",
+    "asgi",
+    "http_version",
+    "scheme",
+    "client",
+    "server",
+)  # fields of the outer request
+CALLS = 8, 96  # answered at a time; waiting
 _PASSED = {name.encode() for name in (*CLIENT_HEADERS, "x-request-id")}
 
 
@@ -61,7 +68,7 @@ class OwnConnection(ServiceConnection):
             "headers": passed + own,
             "root_path": "",
         }
-        receive = _receiving(body, self._request.receive)
+        receive = _make_receive(body, self._request.receive)
         most_bytes = self._request.app.state.service.settings.answer_bytes
         return await _ask(self._request.app, scope, receive, most_bytes)
 
@@ -93,7 +100,7 @@ async def _ask(
     return ServiceAnswer(start["status"], headers, answer)
 
 
-def _receiving(body: bytes, agent: Receive) -> Receive:
+def _make_receive(body: bytes, agent: Receive) -> Receive:
     """What an application receives: this body, and then what the agent sends: that it has gone."""
     bodies = [body]
 
@@ -141,7 +148,7 @@ class AgentEndpoint:
         request = Request(scope, receive)
         request.app.state.service.access.need(request, Scope.READ, Scope.SQL)
         body = await read_short(request)
-        with self._limit.counting():
+        with self._limit.count_caller():
             await self._answer(request, body, send)
 
     async def _answer(self, request: Request, body: bytes, send: Send) -> None:
@@ -159,5 +166,5 @@ class AgentEndpoint:
         server = make_server(store_of, has_files=False, threads=self._limit.threads)
         manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
         async with manager.run():
-            agent = _receiving(body, request.receive)
+            agent = _make_receive(body, request.receive)
             await manager.handle_request(request.scope, agent, send)

@@ -11,14 +11,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tracehouse.cli.serve.access.authorization import Scope, need_all_pools
-from tracehouse.cli.serve.answers.questions import await_indexed, query_night, query_store
-from tracehouse.cli.serve.answers.requests import Params, QueryRequest, ReportRequest
-from tracehouse.cli.serve.answers.tables import (
-    TABLE_FORMS,
-    entity_tag,
-    table_answer,
-    text_answer,
-    unchanged,
+from tracehouse.cli.serve.answers.questions import (
+    Params,
+    QueryRequest,
+    ReportRequest,
+    await_indexed,
+    query_night,
+    query_store,
 )
 from tracehouse.cli.serve.http.endpoints import (
     OBJECT,
@@ -34,8 +33,18 @@ from tracehouse.cli.serve.http.endpoints import (
     format_input,
     table_content,
 )
-from tracehouse.cli.serve.http.negotiation import RESERVED, check_parameters, choose_form, read_page
 from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.http.responses import (
+    RESERVED,
+    TABLE_FORMS,
+    answer_unchanged,
+    check_parameters,
+    choose_form,
+    entity_tag,
+    read_page,
+    table_answer,
+    text_answer,
+)
 from tracehouse.cli.serve.service import Service
 from tracehouse.queries.explain import forms as explain_forms
 from tracehouse.queries.explain.explanation import explain_group
@@ -52,9 +61,9 @@ from tracehouse.warehouse.store import Store
 from tracehouse.warehouse.upkeep.nights import JudgedNight
 
 REPORT_FORMS = forms.MEDIA_TYPES
-_OF_REPORTS = (*ReportRequest._fields, "format")
+_REPORT_PARAMETERS = (*ReportRequest._fields, "format")
 _TABLE = {200: table_content()}
-WAITING_SHARE = 0.75  # of the time of a query, for the judgement of a night
+WAITING_SHARE = 0.75  # so much of the time of a query may pass until a night is judged
 _PAGED = (TABLE_FORMAT, *PAGING)
 _PARAMETER_FIELDS = ("name", "type", "is_required", "default", "choices", "least", "most", "doc")
 
@@ -67,7 +76,7 @@ async def list_queries(request: Request) -> Response:
     """The catalogue: every query with its parameters and columns."""
     text = await run_in_threadpool(_catalogue)
     tag = entity_tag("catalogue")
-    return unchanged(request, tag) or text_answer(text, "application/json", tag)
+    return answer_unchanged(request, tag) or text_answer(text, "application/json", tag)
 
 
 @Operation(
@@ -85,7 +94,7 @@ async def query(request: Request) -> Response:
         settings = read_settings(service.config)
         facts = (sorted(request.query_params.multi_items()), form, pools, settings)
         tag = entity_tag(store_version(service, reader), request.url.path, *facts)
-        if known := unchanged(request, tag):
+        if known := answer_unchanged(request, tag):
             return known
         with wanted.answer(reader, settings, page) as rows:
             return table_answer(request, rows, form, page=page, tag=tag)
@@ -130,14 +139,14 @@ async def report(request: Request) -> Response:
     service: Service = request.app.state.service
     need_all_pools(request.state.bearer, "the report")
     form = choose_form(request, REPORT_FORMS)
-    check_parameters(request, _OF_REPORTS)
+    check_parameters(request, _REPORT_PARAMETERS)
     wanted = ReportRequest.of(request.query_params)
 
     def answer(reader: Store, judged: JudgedNight | None) -> Response:
         facts = (wanted, form, read_settings(service.config))
         night = key_of(judged) if judged else wanted.night(reader, service.nights)
         tag = entity_tag(night or store_version(service, reader), request.url.path, *facts)
-        if known := unchanged(request, tag):
+        if known := answer_unchanged(request, tag):
             return known
         if night:
             made = service.nights.report(reader, night, judged)
@@ -242,7 +251,7 @@ async def explain(request: Request) -> Response:
         tag = entity_tag(
             store_version(service, reader), request.url.path, group, head, form, settings
         )
-        if known := unchanged(request, tag):
+        if known := answer_unchanged(request, tag):
             return known
         night = key_of(judged) if judged else NightKey.of(reader, settings, head)
         report = service.nights.report(reader, night, judged)

@@ -11,7 +11,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tracehouse.cli.serve.access.authorization import Scope, need_all_pools
-from tracehouse.cli.serve.answers.tables import TABLE_FORMS, table_answer
 from tracehouse.cli.serve.http.connections import MOST_PARAMETERS
 from tracehouse.cli.serve.http.endpoints import (
     TABLE_FORMAT,
@@ -22,8 +21,8 @@ from tracehouse.cli.serve.http.endpoints import (
     read_short,
     table_content,
 )
-from tracehouse.cli.serve.http.negotiation import choose_form
 from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.http.responses import TABLE_FORMS, choose_form, table_answer
 from tracehouse.cli.serve.http.threads import ConcurrencyLimit, stopping_without_client
 from tracehouse.cli.serve.service import Service
 from tracehouse.ingest.errors import pydantic_problem

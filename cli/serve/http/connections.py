@@ -17,9 +17,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from tracehouse.cli.serve.http.problems import Problem, problem_response
 
 HEAD_BYTES = 64 << 10  # largest head
-MOST_PARAMETERS = 1_000  # of an address, or of a statement
-COOKIE_BYTES = 8 << 10  # of all cookies, of which other services of the host may have set some
-HEADER_BYTES = 2 << 10  # of any other header that is parsed
+MOST_PARAMETERS = 1_000  # an address or a statement has no more
+COOKIE_BYTES = 8 << 10  # all cookies together: other services of the host may have set some
+HEADER_BYTES = 2 << 10  # limit of any other header that is parsed
 
 _LONGEST = {
     b"cookie": COOKIE_BYTES,
@@ -30,7 +30,7 @@ _LONGEST = {
     ),
 }  # fmt: skip
 
-_REMEDY = "send a longer manifest in a form, and ask for fewer names, or for globs of them"
+_REMEDY = "ask for fewer names, or for globs of them"
 
 _MOST_BYTES = 16 << 10  # more than this is sent at once
 HEAD_SECONDS = 10.0  # longest time until the head of a request is complete
@@ -145,8 +145,8 @@ class Connection(HttpToolsProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._is_head_awaited, self._is_in_head = True, False
         self._head_bytes, self._begun = 0, 0
-        self._pieces: list[bytes] = []  # of a body, not passed on yet
-        with suppress(AttributeError):  # of another event loop than asyncio's
+        self._pieces: list[bytes] = []  # received of a body and not passed on yet
+        with suppress(AttributeError):  # only transports of asyncio have it
             transport.max_size = READ_BYTES
         joined: Any = JoinedWrites(transport, self.loop)
         super().connection_made(joined)
@@ -197,7 +197,7 @@ class Connection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Wait for the next request, or the rest of one that was answered early."""
         super().on_response_complete()
-        cycle: Any = self.cycle  # of the newest request: another one may be under way
+        cycle: Any = self.cycle  # only the newest request may wait for the next head
         if not self.transport.is_closing() and cycle.response_complete:
             self._is_head_awaited = True
             self._watch()

@@ -16,9 +16,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tracehouse.cli.serve.access.authorization import Scope
-from tracehouse.cli.serve.answers.tables import TABLE_FORMS
 from tracehouse.cli.serve.http.connections import HEAD_BYTES
 from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.http.responses import TABLE_FORMS
 from tracehouse.cli.serve.http.threads import run_to_end
 from tracehouse.ingest.sources.private_bytes import most_inflated
 from tracehouse.ingest.strict_json import parse_json

@@ -37,7 +37,7 @@ class ConcurrencyLimit:
         return self._limiter
 
     @contextmanager
-    def counting(self) -> Iterator[None]:
+    def count_caller(self) -> Iterator[None]:
         """Count the body among those that work or wait.
 
         Raises:
@@ -54,7 +54,7 @@ class ConcurrencyLimit:
 
     async def run(self, function: Callable[[], _Result]) -> _Result:
         """Run a function in a thread; a Problem is passed on if too many wait already."""
-        with self.counting():
+        with self.count_caller():
             return await run_sync(function, limiter=self.threads)
 
 

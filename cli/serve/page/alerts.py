@@ -13,16 +13,15 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from tracehouse.cli.serve.access.authorization import Scope, need_all_pools
-from tracehouse.cli.serve.answers.questions import query_night
-from tracehouse.cli.serve.answers.requests import ReportRequest
+from tracehouse.cli.serve.answers.questions import ReportRequest, query_night
 from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.jobs import Job
 from tracehouse.cli.serve.page.cells import age_text, link
 from tracehouse.cli.serve.page.page_request import PageRequest, read_form
 from tracehouse.cli.serve.page.site import ERRORS, show_problem
 from tracehouse.cli.serve.page.tonight import describe_since
-from tracehouse.cli.serve.upkeep.endpoints import describe
-from tracehouse.cli.serve.upkeep.jobs import Job
-from tracehouse.cli.upkeep.store_task import Task
+from tracehouse.cli.serve.upkeep import describe
+from tracehouse.cli.upkeep.task import Task
 from tracehouse.cli.upkeep.triage import POINT, Accept, Note
 from tracehouse.queries.explain.explanation import explain_group
 from tracehouse.queries.explain.html import body_parts as explanation_parts
@@ -92,7 +91,7 @@ def regressions(request: PageRequest) -> dict[str, Any]:
 
 def _read_night(request: PageRequest, key: NightKey, branch: Settings | None) -> tuple[Report, str]:
     """A stored night, or one that the request waited for; and what has changed since."""
-    night = request.nights.stored(request.store, key, branch)
+    night = request.nights.find_stored(request.store, key, branch)
     if night is None:
         return request.nights.report(request.store, key, request.judged), ""
     since = describe_since(request.store, key, night)
@@ -127,7 +126,7 @@ def find_alert(request: PageRequest) -> tuple[Report, Group]:
     if not group:
         raise Problem(400, "group", "name an alert: group=ID, as /regressions lists them")
     key = NightKey.of(request.store, request.nights.settings, head)
-    stored = request.nights.stored(request.store, key)
+    stored = request.nights.find_stored(request.store, key)
     if stored and group in {one.id for one in stored.report.groups}:
         report = stored.report
     else:

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from starlette.responses import Response
 
-from tracehouse.cli.serve.answers.requests import QueryRequest
-from tracehouse.cli.serve.http.negotiation import Page
+from tracehouse.cli.serve.answers.questions import QueryRequest
 from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.http.responses import Page
 from tracehouse.cli.serve.page.answer_table import answer_table
 from tracehouse.cli.serve.page.cells import METHOD, link
 from tracehouse.cli.serve.page.charts import Chart, svg_answer

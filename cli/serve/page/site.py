@@ -20,8 +20,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from tracehouse.cli.serve.access.authorization import Bearer, Scope, Unauthorized, cookie_secret
 from tracehouse.cli.serve.answers.questions import query_night, query_store
 from tracehouse.cli.serve.changes import Changes
-from tracehouse.cli.serve.http.negotiation import check_parameters
 from tracehouse.cli.serve.http.problems import Problem, as_problem
+from tracehouse.cli.serve.http.responses import check_parameters
 from tracehouse.cli.serve.nights import Judging
 from tracehouse.cli.serve.page.cells import link
 from tracehouse.cli.serve.page.filter_form import Form, Wanted, filter_form, plain_form

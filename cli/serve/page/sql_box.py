@@ -14,8 +14,12 @@ from tracehouse.cli.agents.resources import resources
 from tracehouse.cli.serve.access.authorization import Unauthorized
 from tracehouse.cli.serve.answers.questions import query_store
 from tracehouse.cli.serve.answers.sql import check_access, run_sql
-from tracehouse.cli.serve.answers.tables import TABLE_FORMS, table_answer
-from tracehouse.cli.serve.http.negotiation import check_parameters, choose_form
+from tracehouse.cli.serve.http.responses import (
+    TABLE_FORMS,
+    check_parameters,
+    choose_form,
+    table_answer,
+)
 from tracehouse.cli.serve.page.cells import Row, link
 from tracehouse.cli.serve.page.charts import answer_chart, svg_answer
 from tracehouse.cli.serve.page.listing import Column, Shown, listing, turn_pages

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from collections.abc import Iterator
@@ -17,8 +16,6 @@ from tracehouse.warehouse.inbox.known_dumps import KnownDumps
 _SOON, _LATER = 1, 5  # seconds after which a client may try again
 _HELD_BYTES = 64 << 20  # in memory, of all bodies that are being received
 _MOST_HELD_BYTES = 1 << 20  # in memory, of one body, whatever its size
-_PATIENCE_SECONDS = 60.0  # of a zip, while dumps wait to be indexed
-_LOOK_SECONDS = 0.2
 _ROOM_SECONDS = 1.0  # how long a reading of the disk's free space is used
 
 
@@ -85,22 +82,6 @@ class Admission:
             self._known, self._settings, received=received, declared=declared
         ):
             raise Problem(429, "backlog", f"{full}: try again later", retry_after=_LATER)
-
-    async def await_backlog(self, byte_count: int) -> None:
-        """Wait until so many bytes, which a zip has unpacked, may join the dumps that wait.
-
-        Raises:
-            Problem: Too many wait for too long.
-        """
-        end = time.monotonic() + _PATIENCE_SECONDS
-        while True:
-            try:
-                self.check_backlog(byte_count)
-                return
-            except Problem:
-                if time.monotonic() >= end:
-                    raise
-            await asyncio.sleep(_LOOK_SECONDS)
 
     def _check_load(self, declared: int, held: int) -> None:
         if self.uploads >= self._settings.concurrent_uploads or self._held + held > _HELD_BYTES:

@@ -1,4 +1,4 @@
-"""Commits of uploads: many small ones share a write, a large one has its own."""
+"""Commits of uploads, of which small ones share a write, and the record of those refused."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING
 
 from tracehouse.cli.serve.access.authorization import Bearer, pool_of
 from tracehouse.cli.serve.http.problems import Problem
@@ -17,6 +19,23 @@ from tracehouse.warehouse.inbox.inbox import GroupCommit
 from tracehouse.warehouse.inbox.records import Delivery
 from tracehouse.warehouse.inbox.spools import Spool
 
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from tracehouse.cli.serve.service import Service
+
+UNNAMED = "upload"  # source of an upload without a name
+_NAME_LETTERS = 16  # a dump without a name is called by so much of its SHA-256
+
+# The other statuses are about access, or defer an upload.
+_REFUSED = {
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.CONFLICT,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+}
+_POOL = "pool"  # the token is for other pools of devices
+_CUT = {"cut", "disconnected"}  # the client did not read the answer, and sends the dump again
 _LINGER_SECONDS = 0.003  # others may join meanwhile: each write costs as much as an upload
 OTHER_POOL = (
     "these bytes are known under another manifest, of a device pool that the token may not see: "
@@ -126,3 +145,34 @@ def _refuse(refusal: Refusal, known_manifest: str, bearer: Bearer) -> UploadProb
         if bearer.pools is not None and pool_of(known_manifest) not in bearer.pools:
             detail = OTHER_POOL
     return UploadProblem(status, refusal, detail)
+
+
+def name_of(sha256: str) -> str:
+    """The name of a dump that was uploaded without one."""
+    return f"{sha256[:_NAME_LETTERS]}.etdp"
+
+
+def record_request(request: Request, problem: Problem) -> None:
+    """Put the refusal of a request on record; the dumps of a batch are on record one by one.
+
+    The request's state has the `source`, `sha256` and `manifest` of the dump as far as they are
+    known: a SHA-256 is that of bytes that were read.
+    """
+    if "dumps" not in problem.more:
+        state, service = request.state, request.app.state.service
+        source, sha256 = getattr(state, "source", UNNAMED), getattr(state, "sha256", None)
+        manifest = getattr(state, "manifest", None)
+        record_refusal(service, problem, source, sha256, manifest)
+
+
+def record_refusal(
+    service: Service, problem: Problem, source: str, sha256: str | None, manifest: str | None = None
+) -> None:
+    """Put the refusal of an upload on record, unless the upload is only deferred."""
+    if isinstance(problem, UploadProblem):
+        service.consumer.refusals.refuse(problem.refusal)
+    elif problem.reason == _POOL or (
+        problem.status_code in _REFUSED and problem.reason not in _CUT
+    ):
+        refusal = Refusal(source, sha256, problem.reason, None, problem.detail, manifest=manifest)
+        service.consumer.refusals.refuse(refusal)

@@ -1,15 +1,13 @@
-"""Uploads of dumps, and their states.
-
-A manifest in a header is JSON in ASCII; other characters are escaped (\\u00fc).
-"""
+"""Uploads of a dump as a form (multipart/form-data), and the states of dumps."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import TypeVar
 
+from python_multipart.exceptions import MultipartParseError
+from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -18,42 +16,37 @@ from tracehouse.cli.serve.access.authorization import Scope, check_pool, pool_of
 from tracehouse.cli.serve.http.endpoints import (
     BYTES,
     ENCODINGS,
-    JSON_OBJECT,
-    TEXT,
     Content,
     Input,
     Operation,
     Schema,
+    TooLargeProblem,
     media_type_of,
 )
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.http.threads import run_to_end
 from tracehouse.cli.serve.service import Service
 from tracehouse.cli.serve.uploads.arrivals import (
+    LONGEST_NAME,
+    NEEDED_PARTS,
+    PARTS,
+    Part,
     count_sidecar_bytes,
     deliver_parts,
     name_of_parts,
     parse_manifest,
-    received,
-    refusing,
-    stated_manifest,
+    receive_parts,
+    report_refusals,
     threads_for,
 )
 from tracehouse.cli.serve.uploads.commits import OTHER_POOL
-from tracehouse.cli.serve.uploads.multipart import NEEDED_PARTS, PARTS, PartReader
-from tracehouse.cli.serve.uploads.refusals import name_of
-from tracehouse.cli.serve.uploads.zips import accept_zip
-from tracehouse.ingest.manifest.sidecars import Sidecar
-from tracehouse.warehouse.inbox.accept import CONFLICT, Outcome
-from tracehouse.warehouse.inbox.records import make_delivery
-from tracehouse.warehouse.load.children import OWN_SIDECAR_BYTES
-
-MANIFEST_HEADER = "Tracehouse-Manifest"
-
-_Parsed = TypeVar("_Parsed")
+from tracehouse.ingest.manifest.json_files import MAX_MANIFEST_BYTES
+from tracehouse.warehouse.inbox.accept import CONFLICT
+from tracehouse.warehouse.inbox.inbox import Inbox
+from tracehouse.warehouse.inbox.spools import Spool
 
 _SHA256 = re.compile("[0-9a-f]{64}")
-_FORM, _ZIP = "multipart/form-data", "application/zip"
+_FORM = "multipart/form-data"
 _ERRORS = (
     "SELECT reason, detail FROM ingest_errors WHERE sha256 = $sha256 ORDER BY refused_at DESC "
     "LIMIT 1"
@@ -88,79 +81,153 @@ _UNKNOWN = 404, "unknown_dump", "no dump of this SHA-256 was sent"
 _STORED = "SELECT dump_id FROM dumps WHERE sha256 = $sha256"
 
 
-@Operation(
-    _PATH,
-    "Upload a dump; repeating it is harmless.",
-    {200: _STATE, 201: _STATE},
-    (
-        _DUMP,
-        Input(MANIFEST_HEADER, "header", TEXT, "Manifest: ASCII-escaped JSON.", is_required=True),
-        ENCODING,
-    ),
-    "put",
-    (Scope.INGEST,),
-    {"application/octet-stream": BYTES},
-    PROBLEMS,
-    guard=refusing,
-)
-async def put_dump(request: Request) -> Response:
-    """Accept a dump under its SHA-256, with its manifest in a header.
+class FormProblem(Problem):
+    """A body in parts is malformed."""
 
-    Raises:
-        Problem: The upload is refused.
-    """
-    service: Service = request.app.state.service
-    sha256, bearer = _sha256_of(request), request.state.bearer
-    request.state.source = name_of(sha256)
-    stated, parse = _header(request), service.sidecars.parse
-    parse_stated = partial(parse_manifest, MANIFEST_HEADER, stated, parse)
-    manifest = await _run_parsing(service, parse_stated, len(stated))
-    request.state.manifest = manifest.canonical_json()
-    check_pool(bearer, manifest.device.pool)
-    most_bytes = service.settings.max_dump_bytes
-    async with received(request, service.inbox.spool(), most_bytes) as spool:
-        if spool.sha256 != sha256:
-            detail = f"the body has SHA-256 {spool.sha256}: send it again, or to that address"
-            raise Problem(400, "sha256", detail)
-        delivery = make_delivery(request.state.manifest, spool.hashed(name_of(sha256)))
-        return _answer(sha256, await service.commits.commit(bearer, delivery, spool))
+    def __init__(self, problem: str) -> None:
+        super().__init__(400, "multipart", f"the body is malformed: {problem}")
+
+
+class FormReader:
+    """Splits a body into its parts while it arrives; close the `spools` afterwards."""
+
+    def __init__(self, request: Request, inbox: Inbox, most_bytes: int) -> None:
+        """Find the boundary of the parts in the request's head; `most_bytes` limits a file.
+
+        Raises:
+            FormProblem: The head has no boundary.
+        """
+        self.parts: dict[str, Part] = {}
+        self._inbox, self._most_bytes = inbox, most_bytes
+        self._field, self._value, self._disposition = bytearray(), bytearray(), b""
+        self._part: Part | None = None
+        self._is_ended = False
+        _, options = parse_options_header(request.headers["content-type"])
+        try:
+            self._parser = MultipartParser(
+                options[b"boundary"],
+                {
+                    "on_part_begin": self._begin,
+                    "on_header_field": self._on_field,
+                    "on_header_value": self._on_value,
+                    "on_header_end": self._on_header,
+                    "on_headers_finished": self._open,
+                    "on_part_data": self._write,
+                    "on_end": self._end,
+                },
+            )
+        except (KeyError, MultipartParseError) as error:
+            raise FormProblem("no boundary of its parts in Content-Type") from error
+
+    def write(self, piece: bytes) -> None:
+        """Parse the next piece of the body.
+
+        A StoreError is passed on.
+
+        Raises:
+            FormProblem: The body is malformed, or a part is unknown, given twice or too large.
+        """
+        try:
+            self._parser.write(piece)
+        except MultipartParseError as error:
+            raise FormProblem(str(error)) from error
+
+    @property
+    def spools(self) -> list[Spool]:
+        """The contents of the parts, for the caller to close."""
+        return [part.spool for part in self.parts.values()]
+
+    def check(self) -> None:
+        """Check that the body is complete and has a dump and a manifest.
+
+        Raises:
+            FormProblem: It is incomplete.
+        """
+        if not self._is_ended:
+            raise FormProblem("it ends in the middle of a part")
+        missing = [name for name in NEEDED_PARTS if name not in self.parts]
+        if missing:
+            raise FormProblem(f"no part {missing[0]!r}")
+
+    def _begin(self) -> None:
+        self._disposition, self._part = b"", None
+
+    def _on_field(self, data: bytes, start: int, end: int) -> None:
+        self._field += data[start:end]
+
+    def _on_value(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+
+    def _on_header(self) -> None:
+        if self._field.lower() == b"content-disposition":
+            self._disposition = bytes(self._value)
+        self._field.clear()
+        self._value.clear()
+
+    def _open(self) -> None:
+        _, options = parse_options_header(self._disposition)
+        name = _decode(options.get(b"name", b""))
+        if name not in PARTS:
+            raise FormProblem(f"a part {name!r:.100}, wanted {', '.join(PARTS)}")
+        if name in self.parts:
+            raise FormProblem(f"two parts {name!r}")
+        file_name = _decode(options.get(b"filename", b"")).replace("\\", "/").rpartition("/")[2]
+        most_bytes = MAX_MANIFEST_BYTES if name == "manifest" else self._most_bytes
+        self._part = Part(file_name[:LONGEST_NAME], self._inbox.spool(), most_bytes)
+        self.parts[name] = self._part
+
+    def _write(self, data: bytes, start: int, end: int) -> None:
+        if part := self._part:
+            if part.spool.byte_count + end - start > part.most_bytes:
+                raise TooLargeProblem(part.most_bytes)
+            part.spool.write(data[start:end])
+
+    def _end(self) -> None:
+        self._is_ended = True
+
+
+def _decode(text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        raise FormProblem("a name that is not UTF-8") from error
 
 
 @Operation(
     "/v1/dumps",
-    "Upload a dump with its companions, or a zip of dumps.",
-    {200: JSON_OBJECT, 201: JSON_OBJECT},
-    (
-        Input(
-            MANIFEST_HEADER,
-            "header",
-            TEXT,
-            "Fields of all dumps of a zip, likewise ASCII-escaped JSON.",
-        ),
-        ENCODING,
-    ),
+    "Upload a dump with its companions; repeating it is harmless.",
+    {200: _STATE, 201: _STATE},
+    (ENCODING,),
     "post",
     (Scope.INGEST,),
-    {_FORM: _PARTS, _ZIP: BYTES},
+    {_FORM: _PARTS},
     PROBLEMS,
-    guard=refusing,
+    guard=report_refusals,
 )
-async def post_dumps(request: Request) -> Response:
-    """Accept a dump and its companions as the parts of a form, or a zip of dumps.
+async def post_dump(request: Request) -> Response:
+    """Accept a dump and its companions as the parts of a form.
 
     Raises:
         Problem: The upload is refused.
     """
-    kind = media_type_of(request)
-    if kind == _FORM:
-        return await _accept_parts(request)
-    if kind == _ZIP:
-        service: Service = request.app.state.service
-        stated = _header(request, "{}")
-        parse = partial(service.sidecars.parse, Sidecar.MANIFEST, MANIFEST_HEADER, stated)
-        return await accept_zip(request, await _run_parsing(service, parse, len(stated)))
-    detail = f"Content-Type: found {kind!r:.100}, wanted {_FORM} or {_ZIP}"
-    raise Problem(415, "content_type", detail)
+    if (kind := media_type_of(request)) != _FORM:
+        detail = f"Content-Type: found {kind!r:.100}, wanted {_FORM}"
+        raise Problem(415, "content_type", detail)
+    service, bearer = request.app.state.service, request.state.bearer
+    form = FormReader(request, service.inbox, service.settings.max_dump_bytes)
+    async with receive_parts(request, form):
+        form.check()
+        dump = form.parts["dump"].spool
+        request.state.what = request.state.sha256 = dump.sha256
+        request.state.source = name_of_parts(form.parts)
+        parse = partial(parse_manifest, form.parts, service.sidecars.parse)
+        manifest = await run_to_end(threads_for(service, count_sidecar_bytes(form.parts)), parse)
+        request.state.manifest = manifest.canonical_json()
+        check_pool(bearer, manifest.device.pool)
+        delivery = deliver_parts(form.parts, request.state.manifest)
+        outcome = await service.commits.commit(bearer, delivery, dump)
+    content = {"sha256": dump.sha256, "state": outcome.state}
+    return JSONResponse(content, 201 if outcome.is_new else 200)
 
 
 @Operation(
@@ -205,54 +272,9 @@ def _find_state(
     raise Problem(*_UNKNOWN)
 
 
-async def _accept_parts(request: Request) -> Response:
-    service, bearer = request.app.state.service, request.state.bearer
-    settings = service.settings
-    parts = PartReader(request, service.inbox, settings.max_dump_bytes)
-    async with received(request, parts, settings.max_body_bytes) as form:
-        form.check()
-        dump = form.parts["dump"].spool
-        request.state.what = request.state.sha256 = dump.sha256
-        request.state.source = name_of_parts(form.parts)
-        parse = partial(stated_manifest, form.parts, service.sidecars.parse)
-        manifest = await run_to_end(threads_for(service, count_sidecar_bytes(form.parts)), parse)
-        request.state.manifest = manifest.canonical_json()
-        check_pool(bearer, manifest.device.pool)
-        delivery = deliver_parts(form.parts, request.state.manifest)
-        return _answer(dump.sha256, await service.commits.commit(bearer, delivery, dump))
-
-
-def _answer(sha256: str, outcome: Outcome) -> Response:
-    content = {"sha256": sha256, "state": outcome.state}
-    return JSONResponse(content, 201 if outcome.is_new else 200)
-
-
 def _sha256_of(request: Request) -> str:
     sha256: str = request.path_params["sha256"]
     if not _SHA256.fullmatch(sha256):
         detail = f"found {sha256!r:.100} in the path, wanted a SHA-256 in lower-case hexadecimal"
         raise Problem(400, "sha256", detail)
     return sha256
-
-
-async def _run_parsing(service: Service, parse: Callable[[], _Parsed], byte_count: int) -> _Parsed:
-    """The result of parsing a header, here if it is short."""
-    if byte_count <= OWN_SIDECAR_BYTES:
-        return parse()
-    return await run_to_end(service.parsing, parse)
-
-
-def _header(request: Request, default: str | None = None) -> bytes:
-    """The manifest in a request's head.
-
-    Raises:
-        Problem: There is none, or it is not ASCII.
-    """
-    text = request.headers.get(MANIFEST_HEADER, default)
-    if text is None:
-        detail = f"no header {MANIFEST_HEADER}: state device, build and model in it, as JSON"
-        raise Problem(400, "manifest", detail)
-    if not text.isascii():
-        detail = f"{MANIFEST_HEADER}: not ASCII; write other characters as \\uXXXX"
-        raise Problem(400, "manifest", detail)
-    return text.encode()

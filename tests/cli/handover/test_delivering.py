@@ -13,7 +13,7 @@ from tests.support.stand_in_service import Refused, StandIn
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
 from tracehouse.cli.handover import delivering
 from tracehouse.cli.handover.delivering import DeliveryResult, Take, hand_over, service_uploader
-from tracehouse.cli.remote.choice import ServiceChoice
+from tracehouse.cli.remote import ServiceChoice
 from tracehouse.ingest.dump import Companion, Dump
 from tracehouse.ingest.errors import ManifestError, ServiceError, SourceError
 from tracehouse.ingest.manifest.models import Manifest

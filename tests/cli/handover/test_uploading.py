@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tracehouse.cli.handover.delivering import DeliveryResult
-from tracehouse.cli.handover.uploading import UploadSummary
+from tracehouse.cli.handover.delivering import DeliveryResult, UploadSummary
 from tracehouse.cli.output.ingest_report import arrival_lines
 from tracehouse.ingest.dump import Refusal
 

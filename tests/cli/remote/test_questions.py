@@ -11,7 +11,7 @@ import pyarrow as pa
 from tests.support.command import Run
 from tests.support.stand_in_service import Refused, StandIn, arrow_answer
 from tracehouse.cli.serve.settings import ServiceSettings
-from tracehouse.ingest.remote import connection
+from tracehouse.ingest import remote
 
 
 def test_parameters_are_sent_under_their_names(run: Run, service: StandIn) -> None:
@@ -86,4 +86,4 @@ def test_status_is_the_row_of_the_service(run: Run, service: StandIn) -> None:
 
 
 def test_a_service_gives_up_an_answer_before_its_client_does() -> None:
-    assert ServiceSettings().query_seconds < connection._TIMEOUT_SECONDS
+    assert ServiceSettings().query_seconds < remote._TIMEOUT_SECONDS

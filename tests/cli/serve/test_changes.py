@@ -19,7 +19,7 @@ from tests.support.nightly_farm import nightly_store
 from tests.support.service import service_of, serving
 from tests.support.service_process import ServiceProcess
 from tests.support.tiny_dumps import tiny_dump
-from tests.support.uploads import put
+from tests.support.uploads import send
 from tests.support.waiting import until
 from tracehouse.cli.serve import changes
 from tracehouse.cli.serve.access.authorization import Scope
@@ -216,7 +216,7 @@ def test_uploads_are_told_over_a_connection_that_does_not_delay_the_end(tmp_path
         lines: list[str] = []
         thread = threading.Thread(target=lambda: lines.extend(answer.iter_lines()))
         thread.start()
-        put(client, tiny_dump(1))
+        send(client, tiny_dump(1))
         until(lambda: any(line.startswith("data: ") for line in lines))
         service.signal(signal.SIGTERM)
         assert service.wait() == 0

@@ -64,7 +64,7 @@ def test_the_report_s_settings_stand_beside_the_service_s(tmp_path: Path) -> Non
         ),
         ("[serve]\nprot = 1\n", "x.toml: serve.prot: no such field; did you mean port?"),
         ("[serve]\nhost = 1\n", "x.toml: serve.host: wanted a valid string"),
-        ("serve = 1\n", "x.toml: serve: not a table"),
+        ("serve = 1\n", "x.toml: serve: wanted a table headed [serve]"),
         ("serve\n", "x.toml: not TOML: "),
         (b"\xff", "x.toml: not TOML: "),
         (None, "x.toml: No such file"),

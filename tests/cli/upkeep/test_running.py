@@ -16,7 +16,7 @@ from tests.support.command import Outcome, Run
 from tests.support.service_process import ServiceProcess
 from tests.support.stores import MANIFEST, everything, ingest, write
 from tests.support.tiny_dumps import tiny_dump
-from tests.support.uploads import new_dump, put, sha256_of
+from tests.support.uploads import new_dump, send, sha256_of
 from tests.support.waiting import until
 from tracehouse import Warehouse
 from tracehouse.cli.serve.access.authorization import Scope
@@ -161,7 +161,7 @@ def test_no_upload_is_lost_while_upkeep_runs_and_when_the_service_is_killed(
                 while not is_over.is_set():
                     dump = new_dump()
                     try:
-                        answer = put(client, dump)
+                        answer = send(client, dump)
                     except httpx2.HTTPError:
                         return
                     assert answer.status_code == 201

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tracehouse.cli.upkeep.store_task import with_notes
+from tracehouse.cli.upkeep.task import with_notes
 
 
 def test_notes_are_lines_in_the_metadata_of_a_table() -> None:

@@ -10,7 +10,7 @@ from tests.support.stores import ingest, write
 from tests.support.tiny_dumps import tiny_dump
 from tests.support.uploads import sha256_of
 from tracehouse import Warehouse
-from tracehouse.cli.upkeep.store_task import Task, TaskStore
+from tracehouse.cli.upkeep.task import Task, TaskStore
 from tracehouse.cli.upkeep.tasks import TASKS, Amend, Compact, Forget, Retention
 from tracehouse.ingest.errors import ManifestError
 from tracehouse.warehouse.errors import QueryError, StoreError

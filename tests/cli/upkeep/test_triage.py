@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tracehouse.cli.upkeep.store_task import Task
+from tracehouse.cli.upkeep.task import Task
 from tracehouse.cli.upkeep.triage import Accept, Note
 from tracehouse.warehouse.errors import QueryError
 

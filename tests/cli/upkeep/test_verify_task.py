@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracehouse.cli.upkeep.verify_task import Verify
+from tracehouse.cli.upkeep.tasks import Verify
 from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.upkeep.verification import Damage, Verification, VerifiedDump
 

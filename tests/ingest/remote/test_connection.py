@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.stand_in_service import Refused, StandIn, stand_in_service
 from tracehouse.ingest.errors import ServiceError
-from tracehouse.ingest.remote.connection import ServiceConnection
+from tracehouse.ingest.remote import ServiceConnection
 
 NOW = {"Retry-After": "0"}
 
@@ -67,7 +67,7 @@ def test_a_body_that_came_too_slowly_is_sent_again(service: StandIn) -> None:
 def test_a_service_that_does_not_answer_is_told_from_one_that_is_not_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tracehouse.ingest.remote.connection._TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr("tracehouse.ingest.remote._TIMEOUT_SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with (

@@ -19,8 +19,7 @@ from tests.support.service_process import ServiceProcess
 from tests.tools.audit.farms import Farm
 from tracehouse import Warehouse
 from tracehouse.cli.main import main
-from tracehouse.cli.remote.choice import ServiceChoice
-from tracehouse.cli.remote.questions import RemoteStore
+from tracehouse.cli.remote import RemoteStore, ServiceChoice
 from tracehouse.warehouse.engine.store_file import FILE_NAME
 from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.lake.compaction import compact_lake

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from hashlib import sha256
 from http.client import HTTPConnection
 from importlib import import_module
 from pathlib import Path
@@ -82,12 +81,9 @@ def _serve(store: str, folder: str, name: str) -> None:
         ports = (re.search(r"at http://127\.0\.0\.1:(\d+)/", line) for line in process.stderr)
         connection = HTTPConnection("127.0.0.1", next(int(port[1]) for port in ports if port))
         for path in sorted(Path(folder).glob("*.etdp")):
-            dump, manifest = path.read_bytes(), (path.parent / "manifest.json").read_text()
-            where, heads = (
-                f"/v1/dumps/{sha256(dump).hexdigest()}",
-                {"Tracehouse-Manifest": manifest},
-            )
-            _request(connection, "PUT", where, dump, heads)
+            dump, manifest = path.read_bytes(), (path.parent / "manifest.json").read_bytes()
+            line = json.dumps({"manifest": len(manifest), "dump": len(dump)}).encode() + b"\n"
+            _request(connection, "POST", "/v1/dumps:batch", line + manifest + dump)
         for _ in range(20):
             _request(connection, "GET", f"/v1/queries/{name}")
         process.send_signal(signal.SIGTERM)

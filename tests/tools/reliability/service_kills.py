@@ -96,7 +96,7 @@ class Trial(KillTrial):
             maker, is_batch = self._makers[is_large], random_.random() < BATCH_SHARE
             count = random_.randint(1, 3 if is_large else 40)
             numbers = list(itertools.islice(self._numbers, count if is_batch else 1))
-            packet = maker.batch(numbers) if is_batch else maker.packet(*numbers)
+            packet = maker.packet(*numbers)
             self._events |= dict.fromkeys(packet.hashes, LARGE if is_large else SMALL)
             before = [*before[-9:], packet]
             yield packet

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tests.support.etdump_builder import build_etdump
@@ -69,33 +68,23 @@ class DumpMaker:
         """The dump of a number."""
         return b"".join(self._pieces(number))
 
-    def packet(self, number: int, *, kept: bool = True) -> Packet:
-        """A request that uploads it; on a connection that is kept, or not."""
-        body, is_asked_for = self._pieces(number), self.byte_count > _UNASKED_BYTES
-        sha256 = self._hash(body)
-        head = (
-            f"PUT /v1/dumps/{sha256} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-            f"Connection: {'keep-alive' if kept else 'close'}\r\n"
-            f"Tracehouse-Manifest: {json.dumps(MANIFEST)}\r\n"
-            f"Content-Length: {self.byte_count}\r\n"
-            f"{_EXPECT if is_asked_for else ''}\r\n"
-        )
-        return Packet((sha256,), head.encode(), body, is_asked_for)
-
-    def batch(self, numbers: Iterable[int]) -> Packet:
-        """A request that uploads the dumps of these numbers."""
+    def packet(self, *numbers: int, kept: bool = True) -> Packet:
+        """A request that uploads these dumps, on a connection that is kept or not."""
         hashes, pieces, manifest = list[str](), list[Any](), json.dumps(MANIFEST).encode()
         for number in numbers:
             body = self._pieces(number)
             hashes.append(self._hash(body))
             sizes = {"manifest": len(manifest), "dump": self.byte_count, "sha256": hashes[-1]}
             pieces += [json.dumps(sizes).encode() + b"\n" + manifest, *body]
-        body = b"".join(pieces)
+        byte_count = sum(map(len, pieces))
+        is_asked_for = byte_count > _UNASKED_BYTES
         head = (
             "POST /v1/dumps:batch HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n"
+            f"Connection: {'keep-alive' if kept else 'close'}\r\n"
+            f"Content-Length: {byte_count}\r\n"
+            f"{_EXPECT if is_asked_for else ''}\r\n"
         )
-        return Packet(tuple(hashes), head.encode(), (body,), is_asked_for=False)
+        return Packet(tuple(hashes), head.encode(), tuple(pieces), is_asked_for)
 
     def _hash(self, pieces: tuple[memoryview, bytes]) -> str:
         digest = self._digest.copy()

@@ -26,7 +26,7 @@ from tests.support.processes import memory_bytes
 from tests.support.service_process import ServiceProcess
 from tests.support.stores import MANIFEST
 from tests.support.tiny_dumps import tiny_dump
-from tests.support.uploads import record_of, zip_of
+from tests.support.uploads import record_of
 from tests.support.waiting import repeating
 
 _MOST_SECONDS = 120.0
@@ -46,11 +46,6 @@ class Upload(NamedTuple):
 def _batch(**parts: bytes) -> Upload:
     body = gzip.compress(record_of(tiny_dump(1), parts.pop("manifest", _STATED), **parts))
     return Upload("/v1/dumps:batch", {"Content-Encoding": "gzip"}, body)
-
-
-def _zip(members: Mapping[str, bytes]) -> Upload:
-    headers = {"Content-Type": "application/zip", "Tracehouse-Manifest": json.dumps(MANIFEST)}
-    return Upload("/v1/dumps", headers, zip_of({"a.etdp": tiny_dump(1), **members}))
 
 
 def _filled(piece: bytes, mebibytes: int) -> bytes:
@@ -87,11 +82,6 @@ def _counters() -> bytes:
     return b"".join(lines)
 
 
-def _spaced_metric() -> bytes:
-    record = {"benchmarkModel": {"name": "m"}, "metric": "x" + " " * 60_000, "actualValue": 1}
-    return json.dumps([record]).encode()
-
-
 UPLOADS: dict[str, Callable[[], Upload]] = {
     "qhas": lambda: _batch(qhas=_brackets(63)),
     "qhas within limits": lambda: _batch(qhas=b"[" + _filled(b"[]," + b" " * 49, 15) + b"0]"),
@@ -100,10 +90,7 @@ UPLOADS: dict[str, Callable[[], Upload]] = {
     "log of observers": lambda: _batch(log=_filled(b'PyTorchObserver {"a":1}\n', 63)),
     "manifest": lambda: _batch(manifest=_nested_tags()),
     "etrecord": lambda: _batch(etrecord=_etrecord(250)),
-    "zip: qhas": lambda: _zip({"a.qhas.json": _brackets(63)}),
-    "zip: manifest": lambda: _zip({"manifest.json": _filled(b" ", 250)}),
-    "zip: unknown fields": lambda: _zip({"a.json": _unknown_fields()}),
-    "zip: benchmark": lambda: _zip({"benchmark_results.json": _spaced_metric()}),
+    "manifest of unknown fields": lambda: _batch(manifest=_unknown_fields()),
 }
 
 
@@ -156,7 +143,7 @@ def measure(upload: Upload) -> dict[str, object]:
     results = found.get("dumps") or [found]
     return {
         "bytes": len(upload.body),
-        "answer": (results[0].get("problem") or results[0]).get("detail", answer.status_code),
+        "answer": results[0].get("detail", answer.status_code),
         "answered s": round(answered, 1),
         "indexed s": round(took, 1),
         "longest other answer s": round(longest[0], 2),

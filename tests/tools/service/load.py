@@ -104,11 +104,7 @@ def load(
         tally = Tally(note)
         start, computed, own = time.monotonic(), service.cpu_seconds(), time.process_time()
         numbers = itertools.count(step=batch)
-        packets = (
-            map(maker.packet, numbers)
-            if batch == 1
-            else (maker.batch(range(first, first + batch)) for first in numbers)
-        )
+        packets = (maker.packet(*range(first, first + batch)) for first in numbers)
         loading = upload(
             service.port, packets, tally, connections=connections, seconds=seconds, **pace
         )
@@ -151,7 +147,7 @@ def crowd(folder: Path, maker: DumpMaker) -> dict[str, float]:
         for _ in range(min(CROWD, most - 512)):
             idle = socket.create_connection(("127.0.0.1", service.port), timeout=60)
             opened.callback(idle.close)
-            idle.sendall(b"PUT /v1/dumps/")
+            idle.sendall(b"POST /v1/dumps")
         taken, tally = time.monotonic() - start, Tally()
         packets = map(maker.packet, itertools.count())
         asyncio.run(upload(service.port, packets, tally, connections=4, seconds=5))

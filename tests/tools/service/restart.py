@@ -27,8 +27,7 @@ from tests.support.stores import MANIFEST
 from tests.tools.service.dumps import DumpMaker
 from tracehouse import Warehouse
 from tracehouse.ingest.errors import ServiceError
-from tracehouse.ingest.remote.connection import ServiceConnection
-from tracehouse.ingest.remote.uploading import DumpUploader, OutgoingDump
+from tracehouse.ingest.remote import OutgoingDump, ServiceConnection
 
 ROUNDS, CLIENTS = 3, 4
 _PAUSE = 0.02  # seconds between two uploads of a client
@@ -62,10 +61,9 @@ class Uploads:
 
     def _upload(self) -> None:
         with ServiceConnection(self._url, token="", retry_seconds=60) as connection:
-            uploader = DumpUploader(connection)
             while not self._is_over.wait(_PAUSE):
                 dump = self._maker.dump(next(self._numbers))
-                (receipt,) = uploader.upload([OutgoingDump(dump, json.dumps(MANIFEST))])
+                (receipt,) = connection.upload([OutgoingDump(dump, json.dumps(MANIFEST))])
                 if isinstance(receipt, ServiceError):
                     raise receipt
                 self.acknowledged[receipt.sha256] = time.monotonic()

@@ -134,18 +134,7 @@ def test_only_what_nobody_writes_any_more_is_cleared(spool: Spool, store: Path) 
     spool.write(b"x" * 99)
     left = store / "inbox" / "0.part"
     left.touch()
-    zipped = store / "inbox" / "0.zip"
-    zipped.touch()
 
     clear_spools(store / "inbox")
 
     assert list((store / "inbox").iterdir()) == [spool.path]
-
-
-def test_a_zip_is_a_file_from_its_first_byte(store: Path) -> None:
-    with Inbox.open(store) as inbox, inbox.spool(is_zip=True) as spool:
-        spool.write(b"PK")
-
-        assert spool.path.suffix == ".zip"
-        assert spool.path.read_bytes() == b"PK"
-    assert not list((store / "inbox").iterdir())

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -21,6 +20,7 @@ from starlette.testclient import TestClient
 from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.service import service_of, serving
+from tests.support.uploads import send, sha256_of
 from tracehouse import Warehouse
 from tracehouse.cli.agents.tools import list_tools
 from tracehouse.cli.serve.access.authorization import Scope
@@ -260,9 +260,8 @@ def test_what_the_token_may_not_is_refused_alike(both: Both, path: str) -> None:
 
 def test_an_upload_of_hidden_bytes_is_refused_without_their_manifest(both: Both) -> None:
     names = {"device": {"name": "mine", "pool": "lab"}, "build": "b4", "model": "net"}
-    headers, data = {"Tracehouse-Manifest": json.dumps(names)}, next(_hidden()).read()
-    path = f"/v1/dumps/{sha256(data).hexdigest()}"
-    answer = both.with_pool.put(path, content=bytes(data), headers=headers)
+    data = bytes(next(_hidden()).read())
+    answer = send(both.with_pool, data, names)
     assert answer.status_code == 409
     assert _SECRET not in answer.text
-    assert both.with_pool.get(path).status_code == 404
+    assert both.with_pool.get(f"/v1/dumps/{sha256_of(data)}").status_code == 404

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from tests.support.documents import documented_figures
 from tests.support.nightly_farm import ingest_all, nightly_store, record_build
 from tests.support.service import service_of, serving
-from tests.support.uploads import new_dump, put
+from tests.support.uploads import new_dump, send
 from tests.support.waiting import until
 from tracehouse import Warehouse
 from tracehouse.cli.serve.access.tokens import TokenScope, create_token
@@ -117,7 +117,7 @@ def test_figures_are_computed_again_only_when_the_data_have_changed(
         with monkeypatch.context() as patch:
             patch.setattr(fleet_metrics, "generate_latest", pytest.fail)
             assert "tracehouse_fleet_build_dumps" not in figures(client)
-        put(client, new_dump())
+        send(client, new_dump())
         until(lambda: "tracehouse_fleet_build_dumps" in figures(client))
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.support.stores import MANIFEST
 from tests.support.tiny_dumps import tiny_incoming
 from tracehouse import Warehouse
-from tracehouse.cli.serve.answers.requests import Params, QueryRequest
+from tracehouse.cli.serve.answers.questions import Params, QueryRequest
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.ingest.manifest.models import Manifest
 from tracehouse.queries.report.settings import Settings

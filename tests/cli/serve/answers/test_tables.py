@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 from starlette.requests import ClientDisconnect, Request
 
-from tracehouse.cli.serve.answers.tables import SpooledResponse, table_answer
-from tracehouse.cli.serve.http.negotiation import Page
+from tracehouse.cli.serve.http.responses import Page, SpooledResponse, table_answer
 from tracehouse.queries.formats import Format
 
 pytestmark = pytest.mark.unit

@@ -15,8 +15,9 @@ from tests.support.cross_section import cross_section
 from tests.support.store_template import copy_new_store
 from tests.support.waiting import until
 from tests.tools.service.dumps import DumpMaker
+from tracehouse.cli.serve import metrics
 from tracehouse.cli.serve.app import make_app
-from tracehouse.cli.serve.http import connections, endpoints, metrics
+from tracehouse.cli.serve.http import connections, endpoints
 from tracehouse.cli.serve.http.connections import Connection
 from tracehouse.cli.serve.service import Service
 from tracehouse.cli.serve.settings import ServiceSettings
@@ -341,11 +342,10 @@ def test_connections_beyond_the_most_are_closed_at_once(
     cross_section(
         [
             b"\xff\xfe\x00garbage\r\n\r\n",
-            b"PUT /v1/dumps/%ff%fe HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
-            b"PUT /v1/dumps/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
-            b"PUT /v1/dumps/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
+            b"GET /v1/dumps/%ff%fe HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
+            b"POST /v1/dumps HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
+            b"POST /v1/dumps HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
             b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-            b"PUT /v1/dumps/x HTTP/1.1\r\nHost: localhost\r\nTracehouse-Manifest: \xff\r\n\r\n",
         ],
         3,
     ),

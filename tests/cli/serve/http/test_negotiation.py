@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from tracehouse.cli.serve.answers.tables import TABLE_FORMS
-from tracehouse.cli.serve.http.negotiation import Page, choose_form, read_page
 from tracehouse.cli.serve.http.problems import Problem
+from tracehouse.cli.serve.http.responses import TABLE_FORMS, Page, choose_form, read_page
 
 
 def asking(query: str = "", **headers: str) -> Request:

@@ -10,11 +10,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tests.support.service import serving
-from tracehouse.cli.serve import app
+from tracehouse.cli.serve import app, metrics
 from tracehouse.cli.serve.access.audit import FILE_NAME
 from tracehouse.cli.serve.access.authorization import Scope
 from tracehouse.cli.serve.access.tokens import create_token
-from tracehouse.cli.serve.http import metrics
 
 SHA256 = "ab" * 32
 DUMP = f"/v1/dumps/{SHA256}"

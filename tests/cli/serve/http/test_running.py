@@ -16,7 +16,7 @@ from tests.support.service_process import ServiceProcess
 from tests.support.store_template import copy_new_store
 from tests.support.stores import MANIFEST, write
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump
-from tests.support.uploads import await_state, put, sha256_of
+from tests.support.uploads import await_state, record_of, send, sha256_of
 from tests.support.waiting import until
 from tests.tools.service.restart import measure
 from tracehouse import Warehouse
@@ -66,7 +66,7 @@ def test_accepted_dumps_are_left_in_the_inbox_and_indexed_by_the_next_service(
 ) -> None:
     store = tmp_path / "store"
     until(lambda: client.get(f"/v1/dumps/{'0' * 64}").status_code == 404)  # its first turn is over
-    put(client, tiny_dump(1))
+    send(client, tiny_dump(1))
     before = find_snapshots(store)
 
     service.signal(signal.SIGTERM)
@@ -98,11 +98,12 @@ def test_an_upload_that_has_begun_is_finished_before_the_service_ends(
     service: ServiceProcess, tmp_path: Path
 ) -> None:
     dump = tiny_dump(1)
-    with _begin_upload(service, dump) as connection:
-        connection.sendall(dump[:5])
+    body = record_of(dump, json.dumps(MANIFEST).encode())
+    with _begin_upload(service, body) as connection:
+        connection.sendall(body[:5])
         assert connection.recv(1 << 16).startswith(b"HTTP/1.1 100")
         service.signal(signal.SIGTERM)
-        connection.sendall(dump[5:])
+        connection.sendall(body[5:])
         answer = connection.recv(1 << 16)
 
     assert answer.startswith(b"HTTP/1.1 201")
@@ -126,7 +127,7 @@ def test_an_upload_that_does_not_hurry_is_deferred_when_the_service_ends(
 def test_a_second_signal_ends_it_at_once_and_what_was_accepted_stays(
     service: ServiceProcess, client: httpx2.Client, tmp_path: Path
 ) -> None:
-    put(client, tiny_dump(1))
+    send(client, tiny_dump(1))
     with _begin_upload(service, tiny_dump(2)) as connection:
         assert connection.recv(1 << 16).startswith(b"HTTP/1.1 100")
         service.signal(signal.SIGTERM)
@@ -145,7 +146,7 @@ def test_a_damaged_store_is_made_anew_when_the_service_starts(tmp_path: Path) ->
     store = tmp_path / "store"
     with ServiceProcess(store, free_bytes=0) as service:
         with httpx2.Client(base_url=f"http://127.0.0.1:{service.port}") as client:
-            put(client, tiny_dump(1))
+            send(client, tiny_dump(1))
             await_state(client, tiny_dump(1))
         service.signal(signal.SIGTERM)
         service.wait()
@@ -188,12 +189,12 @@ def test_a_store_that_somebody_writes_is_not_served(tmp_path: Path) -> None:
     assert "locked by process" in outcome.error
 
 
-def _begin_upload(service: ServiceProcess, dump: bytes) -> socket.socket:
-    """A connection on which a dump's upload was begun; the service is asked whether to go on."""
+def _begin_upload(service: ServiceProcess, body: bytes) -> socket.socket:
+    """A connection on which an upload was begun; the service is asked whether to go on."""
     connection = socket.create_connection(("127.0.0.1", service.port), timeout=30)
     head = (
-        f"PUT /v1/dumps/{sha256_of(dump)} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
-        f"Tracehouse-Manifest: {json.dumps(MANIFEST)}\r\nContent-Length: {len(dump)}\r\n\r\n"
+        "POST /v1/dumps:batch HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
     )
     connection.sendall(head.encode())
     return connection
@@ -225,7 +226,7 @@ def test_an_ingest_beside_a_service_hands_its_dumps_over(
 @pytest.mark.slow
 def test_files_of_a_service_are_its_owners(service: ServiceProcess, tmp_path: Path) -> None:
     with httpx2.Client(base_url=f"http://127.0.0.1:{service.port}") as client:
-        put(client, tiny_dump(1))
+        send(client, tiny_dump(1))
     made = (tmp_path / "store" / "inbox").iterdir()
 
     assert {path.stat().st_mode & 0o077 for path in made} == {0}

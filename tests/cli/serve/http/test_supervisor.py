@@ -9,7 +9,7 @@ import pytest
 
 from tracehouse.cli.errors import OutputError
 from tracehouse.cli.serve import running
-from tracehouse.cli.serve.running import notify, passed_sockets
+from tracehouse.cli.serve.running import notify, take_passed_sockets
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_a_socket_that_is_passed_is_used_and_not_passed_on(
     os.set_inheritable(descriptor, True)
     pass_on(monkeypatch, descriptor, process_id=os.getpid())
 
-    (found,) = passed_sockets()
+    (found,) = take_passed_sockets()
 
     with found:
         assert found.getsockname() == listening.getsockname()
@@ -44,7 +44,7 @@ def test_a_socket_for_another_process_is_left_alone(
     monkeypatch: pytest.MonkeyPatch, listening: socket.socket
 ) -> None:
     pass_on(monkeypatch, listening.fileno(), process_id=1)
-    assert passed_sockets() == []
+    assert take_passed_sockets() == []
     assert listening.getsockname()
 
 
@@ -54,7 +54,7 @@ def test_a_socket_that_does_not_listen_is_refused_with_the_setting(
     with socket.socket() as idle:
         pass_on(monkeypatch, os.dup(idle.fileno()), process_id=os.getpid())
         with pytest.raises(OutputError, match="wanted ListenStream=ADDRESS:PORT"):
-            passed_sockets()
+            take_passed_sockets()
 
 
 def test_a_file_in_place_of_a_socket_is_refused(
@@ -63,7 +63,7 @@ def test_a_file_in_place_of_a_socket_is_refused(
     file = os.open(tmp_path, os.O_RDONLY)
     pass_on(monkeypatch, file, process_id=os.getpid())
     with pytest.raises(OutputError, match=f"file {file} is no socket"):
-        passed_sockets()
+        take_passed_sockets()
     os.close(file)
 
 

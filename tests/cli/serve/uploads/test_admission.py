@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from tests.support.service import serving
 from tests.support.stored_dumps import Stored
-from tests.support.uploads import await_state, new_dump, put
+from tests.support.uploads import await_state, new_dump, send
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.settings import ServiceSettings
 from tracehouse.cli.serve.uploads.admission import Admission
@@ -87,7 +87,7 @@ def test_uploads_are_deferred_while_too_much_of_others_is_in_memory(
 
 def test_a_refused_upload_is_a_problem_over_http(tmp_path: Path) -> None:
     with serving(tmp_path / "store", free_bytes=1 << 60) as client:
-        answer = put(client, new_dump())
+        answer = send(client, new_dump())
 
     assert (answer.status_code, answer.json()["reason"]) == (507, "disk_low")
     assert answer.headers["Retry-After"] == "30"
@@ -108,8 +108,8 @@ def test_a_full_disk_is_told_and_the_dump_is_accepted_once_there_is_room(
     with monkeypatch.context() as full:
         full.setattr("tracehouse.warehouse.inbox.spools.MEMORY_BYTES", memory_bytes)
         full.setattr(writes, fail)
-        answer = put(client, dump)
+        answer = send(client, dump)
     assert (answer.status_code, answer.json()["reason"]) == (507, "disk_full")
 
-    assert put(client, dump).status_code == 201
+    assert send(client, dump).status_code == 201
     assert await_state(client, dump)["state"] == "indexed"

@@ -14,7 +14,7 @@ from starlette.types import Message
 
 from tests.support.service import service_of, serving
 from tests.support.stores import MANIFEST
-from tests.support.uploads import await_state, new_dump, put, record_of, send_batch, sha256_of
+from tests.support.uploads import await_state, new_dump, record_of, send, send_batch, sha256_of
 from tracehouse import Inbox
 from tracehouse.warehouse.errors import StoreError
 
@@ -25,7 +25,7 @@ OTHER = json.dumps({**MANIFEST, "device": "s24"}).encode()
 @pytest.mark.smoke
 def test_each_dump_has_the_answer_of_a_single_upload(client: TestClient) -> None:
     first, second, known = new_dump(), new_dump(), new_dump()
-    put(client, known)
+    send(client, known)
     records = [
         record_of(first, STATED, name="first.etdp"),
         record_of(b"x" * 99, STATED),
@@ -204,7 +204,7 @@ def test_a_token_limited_to_pools_sends_no_dump_of_others_and_learns_nothing_of_
     client: TestClient, limit_to_lab: Callable[[], None]
 ) -> None:
     known, own = new_dump(), new_dump()
-    put(client, known)
+    send(client, known)
     limit_to_lab()
     lab = json.dumps({**MANIFEST, "pool": "lab", "device": "s24"}).encode()
     records = [record_of(new_dump(), STATED), record_of(known, lab), record_of(own, lab)]
@@ -221,7 +221,7 @@ def test_deferred_dumps_say_when_to_send_them_again(tmp_path: Path) -> None:
     settings = {"batch_dumps": 1000, "batch_seconds": 1000, "backlog_bytes": 1 << 16}
     records = [record_of(new_dump() + bytes(1 << 16), STATED), record_of(new_dump(), STATED)]
     with serving(tmp_path / "store", **settings) as client:
-        put(client, new_dump())
+        send(client, new_dump())
         answer = client.post("/v1/dumps:batch", content=iter(records))
     assert [one["status"] for one in answer.json()["dumps"]] == [429, 429]
     assert int(answer.headers["Retry-After"]) > 0

@@ -11,15 +11,7 @@ from starlette.testclient import TestClient
 
 from tests.support.service import service_of
 from tests.support.stores import MANIFEST
-from tests.support.uploads import (
-    await_state,
-    new_dump,
-    put,
-    record_of,
-    send_batch,
-    send_zip,
-    sha256_of,
-)
+from tests.support.uploads import await_state, new_dump, record_of, send, send_batch, sha256_of
 from tracehouse.ingest.manifest import json_files, runner_output
 
 STATED = json.dumps(MANIFEST).encode()
@@ -28,7 +20,7 @@ LOG = b" " * LONG + b'\nPyTorchObserver {"prompt_tokens":7}\n'
 SUMMARY = {"data": {"htp_overall_summary": {"data": [{"time_us": 3}]}}}
 QHAS = json.dumps(SUMMARY).encode() + b" " * LONG
 LONG_STATED = json.dumps({**MANIFEST, "note": "x" * LONG}).encode()
-Send = Callable[[httpx2.Client, bytes, bytes, bytes, bytes], httpx2.Response]
+Sender = Callable[[httpx2.Client, bytes, bytes, bytes, bytes], httpx2.Response]
 
 
 @pytest.fixture
@@ -66,22 +58,12 @@ def send_record(
     return httpx2.Response(result["status"], json=result)
 
 
-def send_members(
-    client: httpx2.Client, dump: bytes, manifest: bytes, log: bytes, qhas: bytes
-) -> httpx2.Response:
-    members = {"a.etdp": dump, "a.json": manifest, "a.log": log, "a.qhas.json": qhas}
-    answer = send_zip(client, members, {})
-    if answer.is_success:
-        return answer
-    return httpx2.Response(answer.status_code, json=answer.json()["dumps"][0]["problem"])
-
-
-@pytest.mark.parametrize("send", [send_form, send_record, send_members])
+@pytest.mark.parametrize("upload", [send_form, send_record])
 def test_long_sidecars_of_uploads_are_parsed_by_another_process(
-    client: TestClient, parsed_here: list[int], send: Send
+    client: TestClient, parsed_here: list[int], upload: Sender
 ) -> None:
     dump = new_dump()
-    assert send(client, dump, LONG_STATED, LOG, QHAS).status_code == 201
+    assert upload(client, dump, LONG_STATED, LOG, QHAS).status_code == 201
     assert await_state(client, dump)["state"] == "indexed"
     with service_of(client).reader() as reader:
         rows = reader.sql(
@@ -96,7 +78,7 @@ def test_long_sidecars_of_uploads_are_parsed_by_another_process(
     assert max(parsed_here, default=0) < LONG
 
 
-@pytest.mark.parametrize("send", [send_form, send_record, send_members])
+@pytest.mark.parametrize("upload", [send_form, send_record])
 @pytest.mark.parametrize(
     ("part", "data", "detail"),
     [
@@ -110,21 +92,21 @@ def test_long_sidecars_of_uploads_are_parsed_by_another_process(
     ids=["marks", "deep", "1e999", "bytes", "figures", "manifest"],
 )
 def test_sidecars_beyond_a_limit_are_refused_with_the_name_of_the_limit(
-    client: TestClient, parsed_here: list[int], send: Send, part: str, data: bytes, detail: str
+    client: TestClient, parsed_here: list[int], upload: Sender, part: str, data: bytes, detail: str
 ) -> None:
     parts = {"manifest": STATED, "log": LOG, "qhas": QHAS, part: data}
-    answer = send(client, new_dump(), **parts)  # type: ignore[call-arg]
+    answer = upload(client, new_dump(), **parts)  # type: ignore[call-arg]
     assert answer.status_code == 400
     assert detail in answer.json()["detail"]
     assert max(parsed_here, default=0) < LONG
 
 
-def test_a_long_manifest_in_a_header_is_parsed_by_another_process(
+def test_a_long_manifest_is_parsed_by_another_process(
     client: TestClient, parsed_here: list[int]
 ) -> None:
     dump = new_dump()
-    assert put(client, dump, json.loads(LONG_STATED)).status_code == 201
-    answer = put(client, new_dump(), {**MANIFEST, "a": [0] * LONG, "clock": "years"})
+    assert send(client, dump, json.loads(LONG_STATED)).status_code == 201
+    answer = send(client, new_dump(), {**MANIFEST, "a": [0] * LONG, "clock": "years"})
     assert (answer.status_code, answer.json()["reason"]) == (400, "manifest")
     assert max(parsed_here, default=0) < LONG
 

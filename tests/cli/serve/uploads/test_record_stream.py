@@ -9,7 +9,7 @@ import pytest
 from tests.support.store_template import copy_new_store
 from tests.support.uploads import record_of
 from tracehouse import Inbox
-from tracehouse.cli.serve.uploads.arrivals import RecordReader
+from tracehouse.cli.serve.uploads.batches import RecordReader
 
 MANIFEST = b'{"device": "pixel8"}'
 FIRST = record_of(b"dump\n{}", MANIFEST)

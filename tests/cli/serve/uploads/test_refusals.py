@@ -13,15 +13,7 @@ from starlette.testclient import TestClient
 from tests.support.service import service_of, serving
 from tests.support.stores import MANIFEST
 from tests.support.tiny_dumps import tiny_dump
-from tests.support.uploads import (
-    await_state,
-    new_dump,
-    put,
-    record_of,
-    send_batch,
-    send_zip,
-    sha256_of,
-)
+from tests.support.uploads import await_state, new_dump, record_of, send, send_batch, sha256_of
 from tests.support.waiting import until
 from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
@@ -48,7 +40,7 @@ def await_errors(client: TestClient, count: int) -> list[tuple[str, str, bool]]:
 def test_a_truncated_upload_is_on_record_like_a_refused_file(client: TestClient) -> None:
     dump = new_dump()
     cut = dump[:7]
-    assert put(client, cut).json()["reason"] == "truncated"
+    assert send(client, cut).json()["reason"] == "truncated"
 
     name = f"{sha256_of(cut)[:16]}.etdp"
     assert await_errors(client, 1) == [(name, "truncated", False)]
@@ -61,41 +53,36 @@ def test_a_truncated_upload_is_on_record_like_a_refused_file(client: TestClient)
 
 
 def test_an_upload_under_another_hash_is_resolved_by_the_right_one(client: TestClient) -> None:
-    dump = new_dump()
-    assert put(client, dump, body=dump + b"\0").status_code == 400
-    name = f"{sha256_of(dump)[:16]}.etdp"
-    assert await_errors(client, 1) == [(name, "sha256", False)]
-    put(client, dump)
+    dump, stated = new_dump(), json.dumps(MANIFEST).encode()
+    named = {"sha256": sha256_of(dump), "name": "run.etdp"}
+    send_batch(client, [record_of(dump + b"\0", stated, **named)])
+    assert await_errors(client, 1) == [("run.etdp", "sha256", False)]
+    send_batch(client, [record_of(dump, stated, **named)])
     await_state(client, dump)
-    assert await_errors(client, 1) == [(name, "sha256", True)]
+    assert await_errors(client, 1) == [("run.etdp", "sha256", True)]
 
 
 def test_a_conflict_is_settled_when_the_dump_comes_as_it_is_known(client: TestClient) -> None:
     dump = new_dump()
-    put(client, dump)
+    send(client, dump)
     await_state(client, dump)
-    assert put(client, dump, {**MANIFEST, "build": "other"}).status_code == 409
+    assert send(client, dump, {**MANIFEST, "build": "other"}).status_code == 409
     name = f"{sha256_of(dump)[:16]}.etdp"
     assert await_errors(client, 1) == [(name, "conflict", False)]
     assert "build" in errors(client)[0]["detail"]
     assert errors(client)[0]["device"] == "pixel8"
-    assert put(client, dump).status_code == 200
+    assert send(client, dump).status_code == 200
     until(lambda: errors(client)[0]["reason"] == "settled_conflict")
 
 
-def test_large_uploads_bad_manifests_and_members_of_zips_are_on_record(client: TestClient) -> None:
-    put(client, bytes(1 << 17))
-    put(client, new_dump(), {"device": "d"})
-    members = {"good.etdp": new_dump(), "bad.etdp": b"no dump at all" * 9}
-    send_zip(client, members)
-    send_zip(client, {"cut.etdp": b"no"})
-    found = await_errors(client, 4)
-    assert [reason for _, reason, _ in found] == [
-        "too_large", "manifest", "bad_identifier", "truncated"
-    ]  # fmt: skip
-    assert [source for source, *_ in found][2:] == ["upload.zip!bad.etdp", "upload.zip!cut.etdp"]
+def test_large_uploads_and_bad_manifests_are_on_record(client: TestClient) -> None:
+    send(client, bytes(1 << 17))
+    send(client, new_dump(), {"device": "d"})
+    send(client, b"no dump at all" * 9)
+    found = await_errors(client, 3)
+    assert [reason for _, reason, _ in found] == ["too_large", "manifest", "bad_identifier"]
     devices = [row["device"] for row in errors(client)]
-    assert devices == ["pixel8", None, "pixel8", "pixel8"]  # a bad manifest is that of no device
+    assert devices == [None, None, "pixel8"]  # a manifest that is bad or was not read names none
 
 
 def test_dumps_of_a_batch_and_a_malformed_batch_are_on_record(client: TestClient) -> None:
@@ -111,9 +98,9 @@ def test_dumps_of_a_batch_and_a_malformed_batch_are_on_record(client: TestClient
 
 def test_a_deferred_upload_is_not_on_record(client: TestClient) -> None:
     service_of(client).settings.__dict__["free_bytes"] = 1 << 60
-    assert put(client, new_dump()).status_code == 507
+    assert send(client, new_dump()).status_code == 507
     service_of(client).settings.__dict__["free_bytes"] = 0
-    put(client, b"no dump")
+    send(client, b"no dump")
     assert len(await_errors(client, 1)) == 1
 
 
@@ -121,8 +108,8 @@ def test_refusals_survive_the_end_of_the_service_and_a_rebuild(tmp_path: Path) -
     store = tmp_path / "store"
     with serving(store, batch_seconds=3600, batch_dumps=1000) as client:
         until(lambda: service_of(client).consumer.is_caught_up)
-        put(client, b"no dump")
-        put(client, tiny_dump(1))
+        send(client, b"no dump")
+        send(client, tiny_dump(1))
     with serving(store) as client:
         before = errors(client)
         assert [(row["reason"], row["device"]) for row in before] == [("truncated", "pixel8")]

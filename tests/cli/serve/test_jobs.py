@@ -8,7 +8,7 @@ import pytest
 from tests.support.service import service_of, serving
 from tracehouse.cli.serve.access.authorization import ANYONE
 from tracehouse.cli.serve.http.problems import Problem
-from tracehouse.cli.serve.upkeep.jobs import Jobs
+from tracehouse.cli.serve.jobs import Jobs
 from tracehouse.cli.upkeep.tasks import Forget, TakeSnapshot
 from tracehouse.warehouse.errors import NoSuchDumpError, StoreError
 from tracehouse.warehouse.load.summary import IngestProgress
@@ -34,7 +34,7 @@ def test_a_failed_task_raises_its_error_to_the_one_who_waits(tmp_path: Path) -> 
 def test_the_results_of_old_jobs_are_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracehouse.cli.serve.upkeep.jobs._MOST_KEPT", 2)
+    monkeypatch.setattr("tracehouse.cli.serve.jobs._MOST_KEPT", 2)
     with serving(tmp_path) as client:
         jobs, made = Jobs(service_of(client)), []
         for number in range(3):

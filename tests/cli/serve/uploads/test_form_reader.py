@@ -8,19 +8,19 @@ from starlette.requests import Request
 
 from tracehouse import Inbox
 from tracehouse.cli.serve.http.endpoints import TooLargeProblem
-from tracehouse.cli.serve.uploads.multipart import FormProblem, PartReader
+from tracehouse.cli.serve.uploads.dumps import FormProblem, FormReader
 
 DUMP = b'--b\r\nContent-Disposition: form-data; name="dump"; filename="../../etc/a.etdp"\r\n\r\n'
 MANIFEST = b'--b\r\nContent-Disposition: form-data; name="manifest"\r\n\r\n'
 
 
-def reader(folder: Path, kind: str = "multipart/form-data; boundary=b") -> PartReader:
+def reader(folder: Path, kind: str = "multipart/form-data; boundary=b") -> FormReader:
     request = Request({"type": "http", "headers": [(b"content-type", kind.encode())]})
-    return PartReader(request, Inbox(folder), 100)
+    return FormReader(request, Inbox(folder), 100)
 
 
 @pytest.fixture
-def parts(tmp_path: Path) -> Iterator[PartReader]:
+def parts(tmp_path: Path) -> Iterator[FormReader]:
     """Reads a form in which no file may have more than 100 bytes."""
     reading = reader(tmp_path)
     yield reading
@@ -30,7 +30,7 @@ def parts(tmp_path: Path) -> Iterator[PartReader]:
 
 @pytest.mark.parametrize("piece_bytes", [1, 7, 10_000])
 def test_parts_are_told_apart_in_whatever_pieces_they_come(
-    parts: PartReader, piece_bytes: int
+    parts: FormReader, piece_bytes: int
 ) -> None:
     body = DUMP + b"abc\r\n" + MANIFEST + b"{}\r\n--b--\r\n"
     for start in range(0, len(body), piece_bytes):
@@ -54,7 +54,7 @@ def test_parts_are_told_apart_in_whatever_pieces_they_come(
         (b"--b\r\nContent-Disposition: " + b"x" * 9999, "malformed"),
     ],
 )
-def test_a_malformed_body_is_refused(parts: PartReader, body: bytes, detail: str) -> None:
+def test_a_malformed_body_is_refused(parts: FormReader, body: bytes, detail: str) -> None:
     def read() -> None:
         parts.write(body)
         parts.check()
@@ -64,12 +64,12 @@ def test_a_malformed_body_is_refused(parts: PartReader, body: bytes, detail: str
     assert (found.value.status_code, found.value.reason) == (400, "multipart")
 
 
-def test_a_long_file_name_is_cut(parts: PartReader) -> None:
+def test_a_long_file_name_is_cut(parts: FormReader) -> None:
     parts.write(DUMP.replace(b"a.etdp", b"n" * 300) + b"abc")
     assert parts.parts["dump"].file_name == "n" * 255
 
 
-def test_a_part_is_read_up_to_its_largest_size(parts: PartReader) -> None:
+def test_a_part_is_read_up_to_its_largest_size(parts: FormReader) -> None:
     parts.write(DUMP + b"x" * 100)
     with pytest.raises(TooLargeProblem):
         parts.write(b"x")

@@ -6,14 +6,15 @@ import pyarrow as pa
 import pytest
 
 from tests.support.stand_in_service import Refused, arrow_answer, stand_in_service
-from tracehouse.cli.upkeep.requests import request_task
+from tracehouse.cli.remote import RemoteStore
+from tracehouse.cli.upkeep.task import parameters_of
 from tracehouse.cli.upkeep.tasks import Amend
 from tracehouse.ingest.errors import ServiceError
-from tracehouse.ingest.remote.connection import ServiceConnection
+from tracehouse.ingest.remote import ServiceConnection
 from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.load.summary import IngestProgress
 
-_TASK = Amend(set=("build=b2",), where={"build": "b1"}, yes=True)
+_PARAMETERS = parameters_of(Amend(set=("build=b2",), where={"build": "b1"}, yes=True))
 
 
 def test_a_long_task_is_asked_for_until_it_is_done() -> None:
@@ -24,7 +25,7 @@ def test_a_long_task_is_asked_for_until_it_is_done() -> None:
         service.answers["/v1/upkeep/amend"] = "application/json", json.dumps(state).encode()
         service.statuses["/v1/upkeep/amend"] = 202
         with ServiceConnection(service.url) as connection:
-            assert request_task(connection, _TASK, seen.append) == table
+            assert RemoteStore(connection).run_task("amend", _PARAMETERS, seen.append) == table
     post, get = service.asked
     assert (post.method, post.path, get.path) == ("POST", "/v1/upkeep/amend", "/v1/upkeep/j1")
     parameters = {"set": ["build=b2"], "where": {"build": "b1"}, "dump": None, "yes": True}
@@ -40,4 +41,4 @@ def test_a_refusal_is_the_error_that_the_store_would_raise(
     with stand_in_service() as service, ServiceConnection(service.url) as connection:
         service.refusals.append(Refused(status, detail="no such dump"))
         with pytest.raises(error, match="no such dump"):
-            request_task(connection, _TASK)
+            RemoteStore(connection).run_task("amend", _PARAMETERS)

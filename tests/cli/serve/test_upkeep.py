@@ -15,12 +15,12 @@ from starlette.testclient import TestClient
 from tests.support.service import service_of, serving
 from tests.support.stores import MANIFEST, ingest, write
 from tests.support.tiny_dumps import tiny_dump
-from tests.support.uploads import await_state, new_dump, put, sha256_of
+from tests.support.uploads import await_state, new_dump, send, sha256_of
+from tracehouse.cli.serve import upkeep as endpoints
 from tracehouse.cli.serve.access.audit import FILE_NAME as AUDIT
 from tracehouse.cli.serve.access.authorization import Scope
 from tracehouse.cli.serve.access.tokens import create_token
 from tracehouse.cli.serve.http.endpoints import SHORT_BYTES
-from tracehouse.cli.serve.upkeep import endpoints
 from tracehouse.cli.upkeep.tasks import TASKS
 
 _OLD = {"raw_days": 0}
@@ -151,7 +151,7 @@ def test_uploads_and_queries_go_on_while_a_task_is_done(
     monkeypatch.setattr(endpoints, "ANSWER_SECONDS", 0.0)
     dump = new_dump()
     with busy(client):
-        assert put(client, dump).status_code == 201
+        assert send(client, dump).status_code == 201
         begun = do(client, "forget", {"dump": sha256_of(dump), "yes": True})
         state = begun.json()
         assert (begun.status_code, state["task"], state["done"]) == (202, "forget", 0)
@@ -161,7 +161,7 @@ def test_uploads_and_queries_go_on_while_a_task_is_done(
     (row,) = client.get(begun.headers["location"], headers={"Accept": "application/json"}).json()
     assert row["sha256"] == sha256_of(dump)
     assert len(client.get("/v1/queries/dumps").json()) == 3
-    assert put(client, dump).status_code == 201  # it is as if it had never come
+    assert send(client, dump).status_code == 201  # it is as if it had never come
     assert await_state(client, dump)["state"] == "indexed"
 
 
@@ -197,7 +197,7 @@ def test_a_job_is_shown_only_to_those_who_may_do_it(own: Path) -> None:
 def test_a_forgotten_dump_is_in_no_file_of_a_running_service(client: TestClient, own: Path) -> None:
     manifest = {**MANIFEST, "device": "secret-device"}
     dump = new_dump()
-    put(client, dump, manifest)
+    send(client, dump, manifest)
     assert await_state(client, dump)["state"] == "indexed"
     do(client, "snapshot", {})
     holding = [path for path in own.rglob("*.duckdb") if b"secret-device" in path.read_bytes()]

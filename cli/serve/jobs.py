@@ -13,7 +13,7 @@ from tracehouse.cli.serve.access.authorization import Bearer
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.http.threads import wait_for_end
 from tracehouse.cli.serve.service import Service
-from tracehouse.cli.upkeep.store_task import Task, TaskStore
+from tracehouse.cli.upkeep.task import Task, TaskStore
 from tracehouse.warehouse.load.summary import IngestProgress
 
 _MOST_WAITING = 16

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from tracehouse.cli.remote import KEY_HEADER, UPKEEP_PATH
 from tracehouse.cli.serve.access.authorization import Scope, need_all_pools
-from tracehouse.cli.serve.answers.tables import TABLE_FORMS, table_answer
 from tracehouse.cli.serve.http.endpoints import (
     JSON_OBJECT,
     TABLE_FORMAT,
@@ -25,11 +23,10 @@ from tracehouse.cli.serve.http.endpoints import (
     read_short,
     table_content,
 )
-from tracehouse.cli.serve.http.negotiation import choose_form
 from tracehouse.cli.serve.http.problems import Problem
-from tracehouse.cli.serve.upkeep.jobs import Job
-from tracehouse.cli.upkeep.requests import KEY_HEADER, PATH
-from tracehouse.cli.upkeep.store_task import Task
+from tracehouse.cli.serve.http.responses import TABLE_FORMS, choose_form, table_answer
+from tracehouse.cli.serve.jobs import Job
+from tracehouse.cli.upkeep.task import Task, parameters_of
 from tracehouse.cli.upkeep.tasks import TASKS
 from tracehouse.ingest.errors import pydantic_problem
 
@@ -47,7 +44,7 @@ def _task_endpoint(kind: type[Task]) -> Endpoint:
     parameters: TypeAdapter[Task] = TypeAdapter(kind)
 
     @Operation(
-        f"{PATH}/{kind.name}",
+        f"{UPKEEP_PATH}/{kind.name}",
         (kind.__doc__ or "").partition("\n")[0],
         _ANSWERS,
         (_KEY, TABLE_FORMAT),
@@ -69,7 +66,7 @@ def _task_endpoint(kind: type[Task]) -> Endpoint:
 
 
 @Operation(
-    f"{PATH}/{{id}}",
+    f"{UPKEEP_PATH}/{{id}}",
     "The result of an upkeep task, or how far it is.",
     _ANSWERS,
     (_JOB, TABLE_FORMAT),
@@ -89,7 +86,7 @@ ENDPOINTS = (*map(_task_endpoint, TASKS), get_job)
 
 def describe(task: Task) -> str:
     """The task in a line, for the audit log."""
-    given = {name: value for name, value in asdict(cast("Any", task)).items() if value}
+    given = {name: value for name, value in parameters_of(task).items() if value}
     return f"{task.name} {json.dumps(given)}"
 
 
@@ -99,7 +96,7 @@ async def _answer(request: Request, job: Job) -> Response:
     await job.wait(ANSWER_SECONDS)
     if not job.has_ended:
         state = {"id": job.id, "task": job.task.name, "done": job.done, "total": job.total}
-        return JSONResponse(state, 202, headers={"Location": f"{PATH}/{job.id}"})
+        return JSONResponse(state, 202, headers={"Location": f"{UPKEEP_PATH}/{job.id}"})
     request.state.is_audited = True
     form = choose_form(request, TABLE_FORMS)
     return await run_in_threadpool(lambda: table_answer(request, job.result(), form))

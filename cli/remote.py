@@ -1,17 +1,27 @@
-"""Queries of a store through its service."""
+"""The service that a command line chooses, if any, and what it answers in place of a store.
+
+Every command imports this module, and with it nothing that takes long.
+"""
 
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from http import HTTPStatus
+from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote, urlencode
 
+import typer
+
+from tracehouse.cli.errors import UsageError
 from tracehouse.cli.output.streams import write_note
 from tracehouse.ingest.errors import ServiceError
 from tracehouse.warehouse.engine.deadlines import within
@@ -20,12 +30,29 @@ from tracehouse.warehouse.errors import QueryError, StatementError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tracehouse.ingest.remote.connection import ServiceAnswer, ServiceConnection
+    from tracehouse.ingest.remote import ServiceAnswer, ServiceConnection
     from tracehouse.queries.report.forms import Form
-
+    from tracehouse.warehouse.load.summary import IngestProgress
 
 ARROW = "application/vnd.apache.arrow.stream"
 SNAPSHOT_HEADER = "Tracehouse-Snapshot"
+UPKEEP_PATH = "/v1/upkeep"
+KEY_HEADER = "Idempotency-Key"
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        envvar="TRACEHOUSE_URL",
+        metavar="URL",
+        help="Use the service at this URL instead of a local store. Its token is read from "
+        "$TRACEHOUSE_TOKEN.",
+    ),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option("--token-file", metavar="FILE", help="Read the token from FILE instead."),
+]
 
 _QUESTION_AT_FAULT = {
     HTTPStatus.BAD_REQUEST,
@@ -35,6 +62,61 @@ _QUESTION_AT_FAULT = {
     HTTPStatus.UNPROCESSABLE_ENTITY,
 }
 _QUESTIONS = {"unknown_query", "deadline"}
+_chosen: ContextVar[tuple[str | None, Path | None]] = ContextVar("service", default=(None, None))
+
+
+@dataclass(frozen=True)
+class ServiceChoice:
+    """A service, and the file of its token; by default the token is in $TRACEHOUSE_TOKEN.
+
+    Attributes:
+        key: Key of the service of a store of this user, in place of a token.
+    """
+
+    url: str
+    token_file: Path | None = None
+    key: str | None = None
+
+    def connect(self, *, retry_seconds: float = 0.0) -> ServiceConnection:
+        """A connection for one thread, opened with its first request.
+
+        Raises:
+            UsageError: The URL is malformed, or the token cannot be read.
+        """
+        from tracehouse.ingest.errors import ServiceError
+        from tracehouse.ingest.remote import ServiceConnection
+
+        token = self.key if self.token_file is None else _read_token(self.token_file)
+        try:
+            return ServiceConnection(self.url, token=token, retry_seconds=retry_seconds)
+        except ServiceError as error:
+            raise UsageError(f"--url: {error}") from error
+
+    def reject_settings(self, config: Path | None) -> None:
+        """Check that no settings file was named.
+
+        Raises:
+            BadParameter: One was named, but a service has its own settings.
+        """
+        if config is not None:
+            raise typer.BadParameter("a service uses its own settings", param_hint="'--config'")
+
+
+def choose_service(url: str | None, token_file: Path | None) -> None:
+    """Choose a service for this command line; without a URL, a local store."""
+    _chosen.set((url, token_file))
+
+
+def choose_service_of(url: str | None, token_file: Path | None) -> None:
+    """Choose a service by options after a command's name, which win over those before it."""
+    before = _chosen.get()
+    choose_service(url or before[0], token_file or before[1])
+
+
+def chosen_service() -> ServiceChoice | None:
+    """The service that this command line chose; None for a local store."""
+    url, token_file = _chosen.get()
+    return ServiceChoice(url, token_file) if url else None
 
 
 class RemoteStore:
@@ -67,7 +149,7 @@ class RemoteStore:
         given = {name: value for name, value in params.items() if value is not None}
         pairs = [(name, text) for name, value in given.items() for text in _texts(value)]
         path = _path(f"/v1/queries/{quote(name, safe='')}", pairs)
-        with self._opened(self.ask("GET", path), path) as rows:
+        with self._open_rows(self._ask("GET", path), path) as rows:
             yield rows
 
     def sql(
@@ -104,18 +186,33 @@ class RemoteStore:
         """The report or the explanation at a path of the service, in a form."""
         given = {**params, "format": form}
         pairs = [(name, value) for name, value in given.items() if value is not None]
-        return self.ask("GET", _path(path, pairs)).body.decode("utf-8", "replace")
+        return self._ask("GET", _path(path, pairs)).body.decode("utf-8", "replace")
+
+    def run_task(
+        self,
+        name: str,
+        parameters: Mapping[str, object],
+        progress: Callable[[IngestProgress], None] | None = None,
+    ) -> pa.Table:
+        """The rows of an upkeep task; waits until the service has done it."""
+        from tracehouse.warehouse.load.summary import IngestProgress
+
+        path, key = f"{UPKEEP_PATH}/{name}", {KEY_HEADER: uuid.uuid4().hex}
+        answer = self._ask("POST", path, json.dumps(parameters).encode(), headers=key)
+        while answer.status == HTTPStatus.ACCEPTED:
+            job = json.loads(answer.body)
+            if progress and job["total"]:
+                progress(IngestProgress(job["done"], job["total"], 0, 0))
+            answer = self._ask("GET", f"{UPKEEP_PATH}/{job['id']}")
+        with self._open_rows(answer, path) as rows:
+            return rows.read_all()
 
     def _table(self, method: str, path: str, body: bytes = b"") -> pa.Table:
-        return self.table_of(self.ask(method, path, body), path)
-
-    def table_of(self, answer: ServiceAnswer, path: str) -> pa.Table:
-        """The table in the answer of a path; a ServiceError if it has none."""
-        with self._opened(answer, path) as rows:
+        with self._open_rows(self._ask(method, path, body), path) as rows:
             return rows.read_all()
 
     @contextmanager
-    def _opened(self, answer: ServiceAnswer, path: str) -> Iterator[pa.RecordBatchReader]:
+    def _open_rows(self, answer: ServiceAnswer, path: str) -> Iterator[pa.RecordBatchReader]:
         """The rows in the answer of a path.
 
         Raises:
@@ -127,10 +224,9 @@ class RemoteStore:
             with pa.ipc.open_stream(pa.py_buffer(answer.body)) as stream:
                 yield stream
         except pa.ArrowInvalid as error:
-            detail = "unexpected answer; is this the address of a tracehouse service?"
-            raise ServiceError(self._connection.url + path, detail, reason="answer") from error
+            raise self._connection.unexpected_answer(path) from error
 
-    def ask(
+    def _ask(
         self, method: str, path: str, body: bytes = b"", *, headers: Mapping[str, str] | None = None
     ) -> ServiceAnswer:
         """The answer to a question.
@@ -207,3 +303,15 @@ class RemoteReport:
     def _content(self) -> dict[str, Any]:
         content: dict[str, Any] = json.loads(self.text("json"))
         return content
+
+
+def _read_token(file: Path) -> str:
+    try:
+        token = file.read_text(encoding="ascii").strip()
+    except OSError as error:
+        raise UsageError(f"--token-file {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"--token-file {file}: not a token: wanted ASCII") from error
+    if not token or not token.isprintable():
+        raise UsageError(f"--token-file {file}: not a token: wanted one line")
+    return token

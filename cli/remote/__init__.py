@@ -1,1 +1,0 @@
-"""Commands that use a service: the same queries over HTTP."""

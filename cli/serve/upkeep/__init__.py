@@ -1,1 +1,0 @@
-"""Upkeep of the store of a running service."""

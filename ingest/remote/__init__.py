@@ -1,1 +1,0 @@
-"""Clients of a tracehouse service, which use only the standard library."""
