@@ -32,7 +32,7 @@ def test_table_that_fits_is_shown_as_it_is() -> None:
 
 def test_columns_of_one_value_move_above_a_table_that_is_too_wide() -> None:
     table = pa.table({"name": ["a", "b"], "build": ["release-2026"] * 2, "pool": [None] * 2})
-    assert shown(table, 20)[:3] == ["build: release-2026", "pool: -", "name"]
+    assert shown(table, 22)[:3] == ["In all rows: build", "release-2026, pool –", "name"]
 
 
 def test_texts_fold_and_numbers_stay_whole() -> None:
@@ -122,7 +122,7 @@ def test_the_first_columns_of_an_answer_head_groups_where_there_is_little_room()
         table.append_column("p99_ns", [[2000.0 + i for i in range(6)]]), 30, "percentiles"
     )
     assert lines == [
-        "p50: 1.000 µs",
+        "In all rows: p50 1.000 µs",
         "model  operator       p99",
         "─" * 25,
         "a",
