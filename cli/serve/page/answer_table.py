@@ -21,6 +21,7 @@ from tracehouse.queries.plots.terminal import HISTORIES, HOTSPOTS
 from tracehouse.queries.report.figures import NONE, name_text, short_name
 from tracehouse.warehouse.catalogue.header import Header
 from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 
 ROWS = 100  # of a page
 _PLACE = ("device", "model", "backend")
@@ -196,6 +197,14 @@ def _of_device(row: Row, name: str, query: str, **params: str) -> Cell:
     return Cell(name_text(row[name]), href) if row[name] else Cell(NONE)
 
 
+def _verdict(row: Row) -> Cell:
+    """A verdict in the words of the rest of the page; files have its name."""
+    verdict = row["verdict"]
+    name = (verdict or NONE).removeprefix("suspect_")
+    words = SeriesVerdict(name).words if name in set(SeriesVerdict) else name.replace("_", " ")
+    return Cell(words if name == verdict else f"{words}, new")
+
+
 def _dump(number: int | None) -> Cell:
     return Cell(NONE) if number is None else Cell(str(number), link(f"/dumps/{number}"))
 
@@ -210,5 +219,7 @@ _LINKS: dict[str, Callable[[Row], Cell | str]] = {
         _of_device, name="last_build", query="operator_hotspots", build="last_build"
     ),
     "sha256": lambda row: Cell((row["sha256"] or NONE)[:12]),
+    "example": lambda row: Cell(row["example"][:12], link(f"/dumps/{row['example']}")),
+    "verdict": _verdict,
     "note_id": lambda row: Cell("Show", link(f"/notes/{row['note_id']}")),
 }
