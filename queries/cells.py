@@ -42,6 +42,8 @@ _OF_OPERATOR = ("delegate_id", "ordinal", "instruction_id")
 OPERATOR = "operator"  # the column in which an operator has its short name
 
 _DIGITS = (4, 6, 9)
+_HASHES = frozenset({"sha256", "example"})
+_HASH_DIGITS = 12
 _MOST_SHARE = 10  # above, a share has fewer digits
 _PLAIN = ("_id", "_index", "ordinal", "rank", "position")  # numbers that name something
 _SUFFIXES = ("_ns", "_bytes")  # units that stand in each cell
@@ -139,14 +141,15 @@ def text_columns(table: pa.Table, columns: Sequence[Column]) -> Iterator[list[li
 def arrange_columns(table: pa.Table, query: str = "") -> pa.Table:
     """The table without what tells people nothing.
 
-    Columns that are null in all rows are left out. In the answer of a canned query, so is what
-    another column says, an operator has its short name, and counts and times follow what they are
-    counts and times of.
+    Columns that are null in all rows are left out, and a SHA-256 has its first digits. In the
+    answer of a canned query, what another column says is left out too, an operator has its short
+    name, and counts and times follow what they are counts and times of.
     """
     import pyarrow as pa
 
     if not table.num_rows:
         return table
+    table = _with_short_hashes(table)
     if not query:
         table = _with_names_once(table)
     known = [name for name in table.column_names if table[name].null_count < table.num_rows]
@@ -315,6 +318,16 @@ def _with_names_once(table: pa.Table) -> pa.Table:
     pairs = zip(table["event_name"].to_pylist(), table["delegate_id"].to_pylist(), strict=True)
     ids = pa.array([None if name == id_ else id_ for name, id_ in pairs], pa.string())
     return table.set_column(table.column_names.index("delegate_id"), "delegate_id", ids)
+
+
+def _with_short_hashes(table: pa.Table) -> pa.Table:
+    """The table with as many digits of each SHA-256 as commands and pages need."""
+    import pyarrow.compute as pc
+
+    for name in _HASHES.intersection(table.column_names):
+        short = pc.utf8_slice_codeunits(table[name], 0, _HASH_DIGITS)
+        table = table.set_column(table.column_names.index(name), name, short)
+    return table
 
 
 def _without_unit(column: Column) -> str:
