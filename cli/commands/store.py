@@ -325,7 +325,7 @@ def drain(options: StoreOptions) -> None:
     Dumps are decoded in another process, with at most 2 GiB of memory plus 8 bytes per byte of
     dumps, and at most 30 s plus 4 s per MiB. A dump that needs more, or that crashes that process,
     is refused, and the others are loaded. If you trust the dump, extract it with 'tracehouse
-    archive get SHA256' and ingest the file: 'tracehouse ingest' has no such limits.
+    store archive get SHA256' and ingest the file: 'tracehouse ingest' has no such limits.
     """
     from tracehouse.cli.output.progress import interruptible_bar
 

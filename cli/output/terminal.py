@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_ROWS = 1000
 
 _NARROWEST_TEXT = 16
-_WORD = re.compile(r"[^\W_]+[\W_]*|[\W_]+")
+_WORD = re.compile(r"#?[^\W_]+(?:(?!#)[\W_])*|(?:(?!#[^\W_])[\W_])+")
 _GAP = 2
 _LEAST_GROUP = 3  # rows of a group on average
 _ALL = slice(None)

@@ -98,6 +98,7 @@ def _devices(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> 
             "", picture=coverage_plot(newest, counts[row["device"]], models[row["device"]])
         ),
         doc="A square for each build, the newest on the right: full if all programs were recorded",
+        room="p2",
     )
     header = find_query("device_health").header
     shown = answer_table(

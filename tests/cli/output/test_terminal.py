@@ -82,6 +82,11 @@ def test_names_break_between_words() -> None:
     assert found == {"1", "2"} | {word for text in texts for word in re.findall("[a-z0-9]+", text)}
 
 
+def test_a_line_does_not_break_within_the_number_of_an_operator() -> None:
+    table = pa.table({"operator": ["Convolution DWConv #12", "relu"], "n": [1, 2]})
+    assert [line.split()[0] for line in shown(table, 23)[2:4]] == ["Convolution", "#12"]
+
+
 NEEDED = {
     "dump": "1",
     "base": "base",
