@@ -25,8 +25,8 @@ Plot = Annotated[
     typer.Option(
         "--plot",
         metavar="[FILE.svg|FILE.png]",
-        help="Draw the answer into FILE instead of printing it. Without FILE, percentiles have a "
-        "histogram next to each row; other queries need a FILE.",
+        help="Draw the answer into FILE instead of printing it. Only 'query percentiles' needs no "
+        "FILE: a histogram then stands next to each row.",
     ),
 ]
 

@@ -9,12 +9,13 @@ import datetime
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracehouse.queries.plain_values import BATCH_ROWS, plain_value, python_values, write_cells
 from tracehouse.queries.report.figures import (
+    NONE,
     OperatorName,
     bytes_text,
     change_text,
@@ -41,8 +42,22 @@ _OF_OPERATOR = ("delegate_id", "ordinal", "instruction_id")
 OPERATOR = "operator"  # the column in which an operator has its short name
 
 _DIGITS = (4, 6, 9)
+_HASHES = frozenset({"sha256", "example"})
+_HASH_DIGITS = 12
+_MOST_SHARE = 10  # above, a share has fewer digits
 _PLAIN = ("_id", "_index", "ordinal", "rank", "position")  # numbers that name something
 _SUFFIXES = ("_ns", "_bytes")  # units that stand in each cell
+_HEADINGS = {  # in plain words, where the name alone says too little
+    "event_name": "Operator",
+    "base_count": "Base dumps",
+    "head_count": "Head dumps",
+    "missing_count": "Missing",
+    "of_count": "Of dumps",
+    "delta": "Change",
+    "delta_low": "At least",
+    "delta_high": "At most",
+    "p_adjusted": "p adjusted",
+}
 _TIMES = ("total", "self", "mean", "tax", "kernel", "delegate", "execute", "run", "call", "lost")
 
 
@@ -90,7 +105,7 @@ class Column(NamedTuple):
             case "bytes":
                 return bytes_text(value)
             case "share":
-                return f"{'−' if value < 0 else ''}{change_text(abs(value))}"
+                return _share_text(value)
             case "change":
                 return delta_text(value)
         if isinstance(value, int) and self.name.endswith(_PLAIN):
@@ -126,14 +141,15 @@ def text_columns(table: pa.Table, columns: Sequence[Column]) -> Iterator[list[li
 def arrange_columns(table: pa.Table, query: str = "") -> pa.Table:
     """The table without what tells people nothing.
 
-    Columns that are null in all rows are left out. In the answer of a canned query, so is what
-    another column says, an operator has its short name, and counts and times follow what they are
-    counts and times of.
+    Columns that are null in all rows are left out, and a SHA-256 has its first digits. In the
+    answer of a canned query, what another column says is left out too, an operator has its short
+    name, and counts and times follow what they are counts and times of.
     """
     import pyarrow as pa
 
     if not table.num_rows:
         return table
+    table = _with_short_hashes(table)
     if not query:
         table = _with_names_once(table)
     known = [name for name in table.column_names if table[name].null_count < table.num_rows]
@@ -167,6 +183,34 @@ def unit_texts(table: pa.Table, query: str) -> dict[str, list[str | None]]:
     }
 
 
+def lift_constants(
+    table: pa.Table, query: str = "", *, but: Collection[str] = ()
+) -> tuple[str, pa.Table]:
+    """What all of several rows have in common, for a line above them, and the other columns.
+
+    At least one column is left. The line says nothing of the columns `but`; it may be empty.
+    """
+    if table.num_rows < 2:
+        return "", table
+    same = [name for name in table.column_names if _is_constant(table[name])]
+    same = same[1:] if len(same) == table.num_columns else same
+    columns = columns_of(table.select(same).slice(0, 1), query)
+    common = [
+        f"{title.lower() if query else title} {column.text(table[column.name][0].as_py()) or NONE}"
+        for column, title in zip(columns, headings(columns, query), strict=True)
+        if column.name not in but
+    ]
+    return f"In all rows: {', '.join(common)}" if common else "", table.drop_columns(same)
+
+
+def _is_constant(column: pa.ChunkedArray) -> bool:
+    import pyarrow.types as types
+
+    if types.is_nested(column.type) or not len(column) or column[0] != column[-1]:
+        return False
+    return len(column.unique()) == 1
+
+
 def _is_minor(name: str, table: pa.Table) -> bool:
     import pyarrow.types as types
 
@@ -174,8 +218,11 @@ def _is_minor(name: str, table: pa.Table) -> bool:
 
 
 def is_left_out(name: str, table: pa.Table) -> bool:
-    """Whether people get a column only in files: what another column says, or counts of nothing."""
+    """Whether people get a column only in files: what another column says, counts of nothing, and
+    what is true of no row.
+    """
     import pyarrow.compute as pc
+    import pyarrow.types as types
 
     names = table.column_names
     if name in _INTERNAL or (name == "pool" and "device" in names):
@@ -185,6 +232,8 @@ def is_left_out(name: str, table: pa.Table) -> bool:
     if name in _OF_OPERATOR:
         return "event_name" in names
     column = table[name]
+    if types.is_boolean(column.type):
+        return not pc.any(column).as_py()
     return name.endswith("_count") and pc.max(column).as_py() == 0 == pc.min(column).as_py()
 
 
@@ -249,8 +298,8 @@ def heading(name: str) -> str:
     >>> heading("self_ns"), heading("call_count"), heading("p50_ns"), heading("refused_count")
     ('Self time', 'Calls', 'p50', 'Refused')
     """
-    if name == "event_name":
-        return "Operator"
+    if name in _HEADINGS:
+        return _HEADINGS[name]
     words = name_text(name, MAX_CELL).removesuffix("_ns").removesuffix("_count").replace("_", " ")
     if name.endswith("_ns") and words in _TIMES:
         words = f"{words} time"
@@ -269,6 +318,16 @@ def _with_names_once(table: pa.Table) -> pa.Table:
     pairs = zip(table["event_name"].to_pylist(), table["delegate_id"].to_pylist(), strict=True)
     ids = pa.array([None if name == id_ else id_ for name, id_ in pairs], pa.string())
     return table.set_column(table.column_names.index("delegate_id"), "delegate_id", ids)
+
+
+def _with_short_hashes(table: pa.Table) -> pa.Table:
+    """The table with as many digits of each SHA-256 as commands and pages need."""
+    import pyarrow.compute as pc
+
+    for name in _HASHES.intersection(table.column_names):
+        short = pc.utf8_slice_codeunits(table[name], 0, _HASH_DIGITS)
+        table = table.set_column(table.column_names.index(name), name, short)
+    return table
 
 
 def _without_unit(column: Column) -> str:
@@ -296,6 +355,16 @@ def _digits_of(column: pa.ChunkedArray) -> int:
         if all(_rounded(a, digits) != _rounded(b, digits) for a, b in pairs):
             return digits
     return _DIGITS[-1]
+
+
+def _share_text(share: float) -> str:
+    """A share with the digits of a change, so that those of a column stand below each other."""
+    if abs(share) >= _MOST_SHARE:
+        return f"{'−' if share < 0 else ''}{change_text(abs(share))}"
+    if share in (0, 1):
+        return f"{100 * share:.0f} %"
+    text = delta_text(share).removeprefix("+")
+    return "<0.01 %" if text == "0.00 %" else text
 
 
 def _rounded(value: float, digits: int) -> str:

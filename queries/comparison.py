@@ -103,7 +103,7 @@ def comparison_lines(
         if own:
             lines += [[], [Span(title, "bold")], *own]
     if found.operators.folded and not is_all:
-        lines += [[], [Span(f"{found.operators.rest}; --all lists them", "dim")]]
+        lines += [[], [Span(_unfold(found.operators), "dim")]]
     return lines
 
 
@@ -116,7 +116,7 @@ def plain_comparison(found: Comparison, *, is_all: bool = False) -> list[str]:
         if own:
             lines += ["", title, *own]
     if found.operators.folded and not is_all:
-        lines += ["", f"{found.operators.rest}; --all lists them"]
+        lines += ["", _unfold(found.operators)]
     return lines
 
 
@@ -163,6 +163,11 @@ def _tables(found: Comparison) -> Iterator[tuple[str, ChangeTable]]:
     yield "Runs", found.runs
     yield "Operators", found.operators
     yield "Types, modules and pools", found.sums
+
+
+def _unfold(table: ChangeTable) -> str:
+    """How to see what is folded; the tally has counted it where nothing else is shown."""
+    return f"{table.rest}; --all lists them" if table.changes else "--all lists all operators"
 
 
 def _describe(row: Row, href: Callable[[Row], str]) -> Change:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracehouse.queries.cells import columns_of
+from tracehouse.queries.cells import columns_of, heading
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,4 +45,5 @@ def status_rows(table: pa.Table) -> pa.Table:
     (row,) = table.to_pylist()
     cells = {one.name: one.text(row[one.name]) for one in columns_of(table)}
     facts = {name: cell for name, cell in cells.items() if cell and name not in _CONTENTS}
-    return pa.table({"what": list(facts), "found": list(facts.values())})
+    names = [heading(name.removeprefix("is_").removesuffix("_bytes")) for name in facts]
+    return pa.table({"what": names, "found": list(facts.values())})

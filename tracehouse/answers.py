@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracehouse.queries.report.figures import NONE, name_text
+from tracehouse.queries.report.figures import name_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -201,20 +201,11 @@ def _describe(table: pa.Table, *, base: str, head: str) -> Comparison:
 def _table_html(table: pa.Table, name: str, note: str) -> str:
     """The first rows, with units; what all rows have in common stands above, once."""
     from tracehouse.queries.cell_tables import html_lines
-    from tracehouse.queries.cells import arrange_columns, columns_of, headings
+    from tracehouse.queries.cells import arrange_columns, lift_constants
 
-    arranged = arrange_columns(table, name)
-    described = columns_of(arranged.slice(0, 1), name)
-    columns = {column.name: column for column in described}
-    titles = dict(zip(columns, headings(described, name), strict=True))
-    same = _same(arranged) if arranged.num_rows > 1 else {}
-    same = {} if len(same) == len(columns) else same
-    common = [
-        f"{escape(titles[one].lower())} {escape(columns[one].text(value) or NONE)}"
-        for one, value in same.items()
-    ]
-    parts = [f"<p>{', '.join(common)}</p>"] if common else []
-    shown = arranged.drop_columns(list(same)).slice(0, MOST_ROWS)
+    common, rows = lift_constants(arrange_columns(table, name), name)
+    parts = [f"<p>{escape(common)}</p>"] if common else []
+    shown = rows.slice(0, MOST_ROWS)
     parts += html_lines(shown, name)
     if table.num_rows > shown.num_rows:
         parts.append(f"<p>{table.num_rows - shown.num_rows:,} more rows</p>")
@@ -223,15 +214,3 @@ def _table_html(table: pa.Table, name: str, note: str) -> str:
     if note:
         parts.append(f"<p>note: {escape(name_text(note, 1000))}</p>")
     return "".join(parts)
-
-
-def _same(table: pa.Table) -> dict[str, object]:
-    """The values that all rows have, by column."""
-    import pyarrow as pa
-
-    found: dict[str, object] = {}
-    for field, column in zip(table.schema, table.columns, strict=True):
-        values = None if pa.types.is_nested(field.type) else column.unique()
-        if values is not None and len(values) == 1:
-            found[field.name] = values[0].as_py()
-    return found

@@ -37,7 +37,7 @@ def status(store: StorePath = DEFAULT_STORE, *, options: OutputOptions) -> None:
     if row["is_uncompacted"]:
         write_note(f"note: {UNCOMPACTED}")
     if row["damaged_dumps"] or row["damaged_tables"]:
-        write_note(f"note: some rows are wrong; to mend the store, run '{REMEDY}'")
+        write_note(f"note: some rows differ from the archive; to mend them, run '{REMEDY}'")
     if row["problem"]:
         place = service.url if service else store
         write_note(f"error: {place}: {row['problem']}")

@@ -25,7 +25,8 @@ from tracehouse.cli.options import (
 from tracehouse.cli.output.ingest_report import errors_of, summary_row, write_notes, write_refusals
 from tracehouse.cli.output.options import OutputOptions
 from tracehouse.cli.output.output_file import standard_output_to
-from tracehouse.cli.output.streams import output_errors, write_note
+from tracehouse.cli.output.render import write_table_note
+from tracehouse.cli.output.streams import output_errors, write_lines, write_note
 from tracehouse.cli.remote import chosen_service
 from tracehouse.cli.stores import lock_hint, open_to_write, service_instead_of_store
 from tracehouse.cli.upkeep.task import run_task, write_rows
@@ -97,7 +98,10 @@ def verify(
         found = run_task(task, options.store, wait=options.wait)
     else:
         found = _verify_here(task, options.store, wait=options.wait)
-    options.write(found)
+    if found.num_rows or not options.format.is_for_people:
+        options.write(found)
+    else:
+        write_table_note(found)
     if found.num_rows:
         fail()
 
@@ -153,10 +157,16 @@ def rebuild(
     """Recreate the store's DuckDB file from its archive.
 
     The new file replaces the old one once it is complete. Each table is compared with the old
-    file's, if that can be read; if they differ, the old file is kept next to the new one.
+    file's, if that can be read; if they differ, the old file is kept next to the new one. For
+    people, only tables that differ are listed; other formats have all.
     """
     done = _rebuild_here(options.store, is_forced=is_forced, wait=options.wait)
-    options.write_rows(table._asdict() for table in done.tables)
+    shown = [one for one in done.tables if not (one.is_equal and options.format.is_for_people)]
+    if shown:
+        options.write_rows(table._asdict() for table in shown)
+    else:
+        row_count = sum(table.row_count for table in done.tables)
+        write_lines([f"{done.n_dumps:,} dumps, {row_count:,} rows: all as before"])
     _fail_if_incomplete(done)
 
 
@@ -314,7 +324,7 @@ def drain(options: StoreOptions) -> None:
     Dumps are decoded in another process, with at most 2 GiB of memory plus 8 bytes per byte of
     dumps, and at most 30 s plus 4 s per MiB. A dump that needs more, or that crashes that process,
     is refused, and the others are loaded. If you trust the dump, extract it with 'tracehouse
-    archive get SHA256' and ingest the file: 'tracehouse ingest' has no such limits.
+    store archive get SHA256' and ingest the file: 'tracehouse ingest' has no such limits.
     """
     from tracehouse.cli.output.progress import interruptible_bar
 

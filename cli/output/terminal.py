@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tracehouse.queries.cells import columns_of, short_headings, text_columns
+from tracehouse.queries.cells import columns_of, lift_constants, short_headings, text_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_ROWS = 1000
 
 _NARROWEST_TEXT = 16
-_WORD = re.compile(r"[^\W_]+[\W_]*|[\W_]+")
+_WORD = re.compile(r"#?[^\W_]+(?:(?!#)[\W_])*|(?:(?!#[^\W_])[\W_])+")
 _GAP = 2
 _LEAST_GROUP = 3  # rows of a group on average
 _ALL = slice(None)
@@ -36,10 +36,6 @@ class _Column:
     is_number: bool
     cells: list[str | None]
     is_whole: bool = False  # never folded, as a number
-
-    @property
-    def is_constant(self) -> bool:
-        return len(set(self.cells)) == 1
 
     @cached_property
     def width(self) -> int:
@@ -65,21 +61,22 @@ class _Column:
 def print_table(table: pa.Table, query: str = "", *, console: Console | None = None) -> None:
     """Print at most MAX_ROWS rows, and how many are left out.
 
-    If the table is too wide, columns with a single value are printed above it, then texts and
-    column names are folded between words. In the answer of a canned query, the first columns then
-    become headings of groups of rows, and columns that still do not fit are named below. Those of
-    other tables follow below, in parts that begin with the text that tells most rows apart.
+    In the answer of a canned query, and where a table is too wide, what all rows have in common is
+    printed once above it. If it is still too wide, texts and column names are folded between words.
+    In the answer of a canned query, the first columns then become headings of groups of rows, and
+    columns that still do not fit are named below. Those of other tables follow below, in parts that
+    begin with the text that tells most rows apart.
     """
     console = console or Console(highlight=False)
     if not table.num_rows:
         console.print("No rows.")
         return
     columns = _columns(table.slice(0, MAX_ROWS), query)
-    if table.num_rows > 1 and _total(column.width for column in columns) > console.width:
-        constant = [column for column in columns if column.is_constant]
-        for column in constant:
-            console.print(Text(f"{column.name}: {column.cells[0] or '-'}", "dim"))
-        columns = [column for column in columns if not column.is_constant] or constant[:1]
+    if query or _total(column.width for column in columns) > console.width:
+        common, rows = lift_constants(table, query)
+        if common:
+            console.print(Text(common, "dim"))
+            columns = _columns(rows.slice(0, MAX_ROWS), query)
     if query:
         _print_groups(columns, console)
     else:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tracehouse.cli.output.streams import write_note
 from tracehouse.cli.serve.settings import ServiceSettings
+from tracehouse.queries.report.figures import count_text
 from tracehouse.warehouse.children.messages import GONE, Message, receive
 from tracehouse.warehouse.children.process import ChildProcess
 from tracehouse.warehouse.consumer import Consumer
@@ -89,8 +90,8 @@ class Verifier:
             write_note(f"{self._store}: {told}")
         if message["damages"]:
             write_note(
-                f"{self._store}: {len(message['damages']):,} disagree; to mend the store, stop the "
-                f"service and run '{REMEDY}'"
+                f"{self._store}: {count_text(len(message['damages']), 'difference')} from the "
+                f"archive; to remove them, stop the service and run '{REMEDY}'"
             )
 
     def _verify_apart(self, scratch: str) -> Message | None:

@@ -255,18 +255,21 @@ class Verify:
         """The wrong rows of the store, and of dumps in the lake."""
         import pyarrow as pa
 
+        from tracehouse.queries.report.figures import count_text
         from tracehouse.warehouse.upkeep.verification_record import REMEDY
 
-        found, notes = done.table(), [f"compared {len(done.dumps):,} dumps with the archive"]
-        if done.damages:
-            notes.append(f"{len(done.damages):,} disagree; to mend the store, run '{REMEDY}'")
+        found, count = done.table(), len(done.damages)
+        remedy = f"{count_text(count, 'difference')}; to remove them, run '{REMEDY}'"
+        result = remedy if count else "no row differs"
+        notes = [f"compared {count_text(len(done.dumps), 'dump')} with the archive: {result}"]
         if in_lake:
             rows = [
                 {"sha256": sha256, "source": self.lake, "tables": tables, "problem": _IN_LAKE}
                 for sha256, tables in in_lake
             ]
             found = pa.concat_tables([found, pa.Table.from_pylist(rows, found.schema)])
-            notes.append(f"{len(rows):,} dumps of the lake disagree; {_AGAIN}")
+            verb = "differs" if len(rows) == 1 else "differ"
+            notes.append(f"{count_text(len(rows), 'dump')} {verb} in the lake; {_AGAIN}")
         return with_notes(found, notes)
 
     def _since(self) -> datetime | None:

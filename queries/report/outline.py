@@ -267,7 +267,9 @@ def _commits_text(group: Group, report: Report) -> str | None:
     return None if commits is None else "..".join(map(build_text, commits))
 
 
-def _breadth(group: Group) -> str:
+def _breadth(group: Group) -> str | None:
     line = group.headline
+    if line.device_count == line.model_count == len(group.members) == 1:
+        return None  # which the title says
     counts = ((line.device_count, "device"), (line.model_count, "program"))
     return ", ".join([*(count_text(*pair) for pair in counts), _members(group.members)])

@@ -14,7 +14,7 @@ from tracehouse.cli.serve.page.answer_table import answer_table
 from tracehouse.cli.serve.page.cells import Cell
 from tracehouse.cli.serve.page.page_request import Address
 from tracehouse.queries.cell_tables import html_lines, markdown_lines
-from tracehouse.queries.cells import arrange_columns, columns_of, operator_names
+from tracehouse.queries.cells import arrange_columns, columns_of, lift_constants, operator_names
 from tracehouse.warehouse.catalogue.queries import find_query
 
 QUERY = "build_history"
@@ -34,7 +34,7 @@ ROWS = pa.Table.from_pylist(
 TEXTS = {
     "phone1", "phone2", "b1", "b2", "conv #1", "conv #2", "1,200", "2,400", "1.235 ms", "2.469 ms",
     "998.5 ns", "499.2 ns", "−3.1 %", "−6.3 %", "2026-11-30 01:00:00Z", "2026-11-30 02:00:00Z",
-    "yes", "no", "1.23 %", "0.617 %", "52.43 MB", "104.9 MB", "12.35", "24.69",
+    "yes", "no", "1.2 %", "0.62 %", "52.43 MB", "104.9 MB", "12.35", "24.69",
 }  # fmt: skip
 
 
@@ -77,6 +77,37 @@ def test_a_unit_is_that_of_the_header_and_else_that_of_the_name() -> None:
     table = pa.table({"change": [0.5], "self_ns": [1500.0], "a_share": [0.5]})
     assert [one.unit for one in columns_of(table, QUERY)] == ["change", "ns", "share"]
     assert [one.unit for one in columns_of(table)] == ["", "ns", "share"]
+
+
+def test_shares_have_one_decimal_or_two_if_they_are_small() -> None:
+    (column,) = columns_of(pa.table({"self_share": [0.5]}))
+    shares = (0.0, 1e-6, 0.000834, 0.0095, 0.24, 0.9999, 1.0, 75.2)
+    assert [column.text(share) for share in shares] == [
+        "0 %", "<0.01 %", "0.08 %", "0.95 %", "24.0 %", "100 %", "100 %", "7,520 %",
+    ]  # fmt: skip
+
+
+def test_what_all_rows_have_in_common_stands_once_above_them_on_every_surface() -> None:
+    same = {"device": "phone", "backend": None, "dump_count": 8, "is_new": False}
+    rows = pa.Table.from_pylist([{**same, "build": f"b{n}", "p50_ns": 1e6 * n} for n in (1, 2)])
+    said = "In all rows: device phone, dumps 8"
+    stream = io.StringIO()
+    print_table(arrange_columns(rows, QUERY), QUERY, console=Console(file=stream, width=80))
+    page = answer_table(Address(), find_query(QUERY).header, rows)
+    assert stream.getvalue().splitlines()[:2] == [said, "build       p50"]
+    assert Answer(rows, QUERY)._repr_html_().startswith(f"<p>{said}</p>")
+    assert page.common == said
+    assert [head.text for head in page.table.heads] == ["Build", "p50"]
+    assert lift_constants(rows.slice(0, 1), QUERY) == ("", rows.slice(0, 1))
+    assert (
+        lift_constants(rows, QUERY, but=["device"])[0]
+        == "In all rows: backend –, dumps 8, is new no"
+    )
+
+
+def test_one_column_is_left_where_all_rows_are_alike() -> None:
+    said, left = lift_constants(pa.table({"a": [1, 1], "b_ns": [2, 2]}))
+    assert (said, left.column_names) == ("In all rows: b 2 ns", ["a"])
 
 
 def test_every_header_states_the_unit_of_a_change() -> None:

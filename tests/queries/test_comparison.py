@@ -76,6 +76,16 @@ def test_markdown_html_and_picture_say_the_same() -> None:
     assert "tracehouse compare b1 b2" in page
 
 
+def test_what_is_folded_alone_has_no_heading() -> None:
+    run = change_row("unchanged", level="method", kind="method", event_name="Method::execute")
+    found = _found(run, change_row("unchanged"), change_row("inconclusive", ordinal=2))
+    page = comparison_html(found, base="b1", head="b2")
+    assert "<summary>Runs: 1 unchanged <" in page
+    assert "<summary>Operators: 1 unchanged, 1 cannot tell <" in page
+    assert "<h2>Runs" not in page
+    assert line_text(comparison_lines(found)[-1]) == "--all lists all operators"
+
+
 def test_a_call_that_no_operator_explains_is_beside_the_runs_with_its_guess() -> None:
     call = change_row(
         level="delegate", kind="delegate_call", event_name="DELEGATE_CALL", may_be="relu #1 (1 µs)"

@@ -293,7 +293,7 @@ def test_method_that_changed_names_the_operators_that_explain_it(rows):
     assert method["verdict"] == "regression"
     assert method["cost_ns"] == pytest.approx(9_000)
     assert method["explained_by"] == f"{CONV} #1 67 %, DELEGATE_CALL #1 22 %, {LINEAR} #1 11 %"
-    assert call["explained_by"] == "GEMM #1 #1 100 %"
+    assert call["explained_by"] == "GEMM #1 100 %"
     operators = _by_name(found)
     assert operators[CONV]["change_share"] == pytest.approx(6 / 9)
     assert operators[CONV]["explained_by"] is None

@@ -57,7 +57,7 @@ def test_units_and_notes_are_those_of_the_query() -> None:
 
 def test_a_notebook_shows_readable_rows_and_once_what_all_have_in_common() -> None:
     shown = answer()._repr_html_()
-    assert "<p>device a&lt;b&gt;, error share 25 %</p>" in shown
+    assert "<p>In all rows: device a&lt;b&gt;, error share 25.0 %</p>" in shown
     assert "<th>Operator</th>" in shown
     assert ">p50</th>" in shown
     assert ">2.469 ms</td>" in shown
@@ -71,7 +71,7 @@ def test_a_notebook_shows_few_of_many_rows_and_every_kind_of_value() -> None:
     rows = [{**row, "n": number, "tags": [{"key": "a"}]} for number in range(60)]
     shown = answer(rows, "change_points")._repr_html_()
     assert "<p>10 more rows</p>" in shown
-    assert "is new yes, delta +50.0 %, dump id 1234, at 2026-11-30 00:00:00Z" in shown
+    assert "is new yes, change +50.0 %, dump id 1234, at 2026-11-30 00:00:00Z" in shown
     assert "<p>no rows</p>" in Answer(pa.table({"n": pa.array([], pa.int64())}))._repr_html_()
 
 

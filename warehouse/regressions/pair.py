@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -42,6 +43,7 @@ from tracehouse.warehouse.statistics.arrays import Floats, Mask
 
 _PARTS = {"method": ("kernel", "delegate_call"), "delegate_call": ("delegate_op",)}  # by kind
 _MOST_NAMED = 3
+_NUMBERED = re.compile(r" #\d+$")
 _SHORT = SeriesVerdict.BELOW_RESOLUTION
 _UNSEEN = (SeriesVerdict.UNCHANGED, SeriesVerdict.INCONCLUSIVE)
 
@@ -124,6 +126,8 @@ def _explain(
 ) -> Explanation:
     def name(number: int) -> str:
         event, ordinal = names[number]
+        if _NUMBERED.search(event):  # by its delegate
+            return event if ordinal == 1 else f"{event}.{ordinal}"
         return f"{event} #{ordinal}"
 
     largest = sorted(shares, key=lambda n: -shares[n])[:_MOST_NAMED]

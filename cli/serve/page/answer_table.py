@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -13,16 +14,16 @@ import pyarrow.types as types
 from tracehouse.cli.serve.page.cells import Cell, Row, history_link, link
 from tracehouse.cli.serve.page.listing import Column, Table, listing, sort_page
 from tracehouse.cli.serve.page.page_request import Address
-from tracehouse.queries.cells import OPERATOR, columns_of, is_left_out, operator_names, unit_texts
+from tracehouse.queries.cells import OPERATOR, arrange_columns, columns_of, lift_constants
 from tracehouse.queries.cells import Column as CellColumn
 from tracehouse.queries.plots.figure import value_column
 from tracehouse.queries.plots.terminal import HISTORIES, HOTSPOTS
-from tracehouse.queries.report.figures import NONE, name_text
+from tracehouse.queries.report.figures import NONE, name_text, short_name
 from tracehouse.warehouse.catalogue.header import Header
 from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 
 ROWS = 100  # of a page
-_FULL = "full operator"  # its column has the name for those who hover
 _PLACE = ("device", "model", "backend")
 _NAMES = (
     *_PLACE,
@@ -43,10 +44,10 @@ _ON_PHONES, _ON_TABLETS = 3, 6  # columns
 
 
 class AnswerTable(NamedTuple):
-    """A table, what all of its rows have in common, and whether the answer can be drawn."""
+    """A table, a line about what all of its rows have in common, and whether it can be drawn."""
 
     table: Table
-    constants: str
+    common: str
     is_drawn: bool
 
 
@@ -57,25 +58,28 @@ def answer_table(
 
     Columns that the answer does not have can be added after what is drawn.
     """
+    arranged = arrange_columns(table, header.name)
+    said = {*request.filters, *([OPERATOR] if "event" in request.filters else [])}
+    common, rows = lift_constants(arranged, header.name, but=said)
     described = {column.name: column for column in columns_of(table, header.name)}
-    known = [name for name in table.column_names if table[name].null_count < table.num_rows]
-    is_one = "event" in request.filters and _has_one_operator(table)  # which the view names
-    same = [n for n in known if (is_one or n != "event_name") and _is_constant(table[n])]
-    out = {name for name in known if is_left_out(name, table) or _is_never(table[name])}
     value = _drawn_column(header.name, table)
-    names = _in_order([name for name in known if name not in {*same, *out}], value)
+    names = ["event_name" if name == OPERATOR else name for name in rows.column_names]
+    names = _in_order(names, value)
     columns = _columns([described[name] for name in names], table, value, header.name)
     drawn = [number for number, one in enumerate(columns, 1) if one.sort in (value, "change")]
     at = max(drawn, default=len(columns))
     columns[at:at] = more
-    shown = sort_page(request, _with_texts(table, header.name), columns, sort="", size=ROWS)
-    common = [
-        f"{described[name].heading.lower()} {described[name].text(value)}"
-        for name, value in _first(table, same).items()
-        if name not in {*request.filters, "event_name", *out}
-    ]
-    made = listing(request, "Answer", columns, shown)
-    return AnswerTable(made, ", ".join(common), value is not None)
+    request = _without_idle_sort(request, table, columns)
+    shown = sort_page(request, _with_texts(table, arranged), columns, sort="", size=ROWS)
+    return AnswerTable(listing(request, "Answer", columns, shown), common, value is not None)
+
+
+def _without_idle_sort(request: Address, table: pa.Table, columns: Sequence[Column]) -> Address:
+    """The address without a sort by a column of the answer that is not shown."""
+    sort = request.fields.get("sort", "").removeprefix("-")
+    if sort not in table.column_names or sort in {column.sort for column in columns}:
+        return request
+    return replace(request, fields={**request.fields, "sort": ""})
 
 
 def _in_order(names: Sequence[str], value: str | None) -> list[str]:
@@ -111,29 +115,6 @@ def _room(place: int) -> str:
     return "" if place < _ON_PHONES else "p2" if place < _ON_TABLETS else "p3"
 
 
-def _is_constant(column: pa.ChunkedArray) -> bool:
-    """Whether all rows have the same text, which then stands above the table."""
-    if len(column) < 2 or not types.is_string(column.type) or column.null_count:
-        return False
-    return bool(pc.count_distinct(column).as_py() == 1)
-
-
-def _is_never(column: pa.ChunkedArray) -> bool:
-    """Whether the column says no in all rows."""
-    return types.is_boolean(column.type) and not pc.any(column).as_py()
-
-
-def _has_one_operator(table: pa.Table) -> bool:
-    names = [
-        name for name in ("event_name", "delegate_id", "ordinal") if name in table.column_names
-    ]
-    return bool(names) and table.group_by(names).aggregate([]).num_rows == 1
-
-
-def _first(table: pa.Table, names: Sequence[str]) -> Row:
-    return table.select(names).slice(0, 1).to_pylist()[0] if names and table.num_rows else {}
-
-
 def _drawn_column(name: str, table: pa.Table) -> str | None:
     if name in HOTSPOTS:
         return HOTSPOTS[name]
@@ -165,16 +146,14 @@ def _with_unit(text: str | None) -> Cell:
     return Cell(number, unit=unit)
 
 
-def _with_texts(table: pa.Table, query: str) -> pa.Table:
+def _with_texts(table: pa.Table, arranged: pa.Table) -> pa.Table:
     """The answer with texts that need other columns: operators' names, values in a row's unit."""
-    for name, texts in unit_texts(table, query).items():
-        table = table.append_column(f"{name} text", pa.array(texts, pa.string()))
-    if "event_name" not in table.column_names:
-        return table
-    names = operator_names(table)
-    short = pa.array([name and str(name) for name in names], pa.string())
-    full = pa.array([name and name.full for name in names], pa.string())
-    return table.append_column(OPERATOR, short).append_column(_FULL, full)
+    for name in arranged.column_names:
+        if name not in table.column_names:
+            table = table.append_column(name, arranged[name])
+        elif types.is_string(arranged[name].type) and not types.is_string(table[name].type):
+            table = table.append_column(f"{name} text", arranged[name])
+    return table
 
 
 def _operator(row: Row, places: Sequence[str]) -> Cell:
@@ -186,7 +165,8 @@ def _operator(row: Row, places: Sequence[str]) -> Cell:
     number = {"ordinal": ordinal} if ordinal is not None else {}
     href = history_link(event, delegate_id=delegate, **number, **place)
     under = " · ".join(name_text(row[name]) for name in places if row[name])
-    return Cell(row[OPERATOR], href, under=under, full=row[_FULL])
+    full = short_name(event, delegate, ordinal, row.get("run") or "").full
+    return Cell(row[OPERATOR], href, under=under, full=full)
 
 
 def _bar(row: Row, name: str, most: float) -> Cell:
@@ -217,6 +197,14 @@ def _of_device(row: Row, name: str, query: str, **params: str) -> Cell:
     return Cell(name_text(row[name]), href) if row[name] else Cell(NONE)
 
 
+def _verdict(row: Row) -> Cell:
+    """A verdict in the words of the rest of the page; files have its name."""
+    verdict = row["verdict"]
+    name = (verdict or NONE).removeprefix("suspect_")
+    words = SeriesVerdict(name).words if name in set(SeriesVerdict) else name.replace("_", " ")
+    return Cell(words if name == verdict else f"{words}, new")
+
+
 def _dump(number: int | None) -> Cell:
     return Cell(NONE) if number is None else Cell(str(number), link(f"/dumps/{number}"))
 
@@ -231,5 +219,7 @@ _LINKS: dict[str, Callable[[Row], Cell | str]] = {
         _of_device, name="last_build", query="operator_hotspots", build="last_build"
     ),
     "sha256": lambda row: Cell((row["sha256"] or NONE)[:12]),
+    "example": lambda row: Cell(row["example"][:12], link(f"/dumps/{row['example']}")),
+    "verdict": _verdict,
     "note_id": lambda row: Cell("Show", link(f"/notes/{row['note_id']}")),
 }

@@ -130,7 +130,7 @@ def _runs(found: dict[str, Any], events: pa.Table) -> dict[str, Any]:
     path = f"/dumps/{found['sha256']}"
     count = found["n_runs"] or 0
     return {
-        "text": f"Run {index} of {count_text(count, 'run')}, numbered from 0",
+        "text": f"Run {index} of {count_text(count, 'run')}, counted from 0",
         "before": link(path, run=str(index - 1)) if index > 0 else "",
         "after": link(path, run=str(index + 1)) if index + 1 < count else "",
         "median": link(path),
@@ -144,7 +144,7 @@ def _build(row: Row) -> Cell:
 _DUMP_COLUMNS = (
     Column("Dump", lambda row: Cell(row["sha256"][:12], link(f"/dumps/{row['sha256']}"))),
     Column("Build", _build),
-    Column("Model", place_of),
+    Column("Where", place_of),
     Column("Recorded", lambda row: date_text(row["captured_at"]), room="p2"),
     Column("Ingested", lambda row: age_text(row["ingested_at"]), room="p2"),
     Column("Runs", lambda row: f"{row['n_runs']:,}", is_number=True, room="p3"),

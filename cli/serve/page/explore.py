@@ -94,7 +94,7 @@ def explore(request: PageRequest) -> dict[str, Any]:
         "files": [(name, _with(rows, form)) for name, form in _FILES.items()],
         "drawing": drawing if shown.is_drawn else "",
         "table": shown.table if table.num_rows else None,
-        "lead": shown.constants,
+        "lead": shown.common,
         "count": parts.get("count") or count_text(table.num_rows, "row"),
         "window": window,
         "empty": "No rows: widen the filters.",

@@ -61,6 +61,7 @@ class Table:
     rows: Sequence[Sequence[Cell | str]]
     pager: Pager = _ONE_PAGE
     more: Cell | None = None  # a link below the rows
+    lead: str = ""  # a line above them
 
 
 class Shown(NamedTuple):

@@ -68,7 +68,7 @@ class PageRequest(Address):
         A ParameterError is passed on.
 
         Raises:
-            Problem: 413 if a page cannot show so many rows.
+            TooManyRows: A page cannot show so many rows.
         """
         query = find_query(name, "page" if name.startswith("page_") else "queries")
         known = {parameter.name for parameter in query.header.params}
@@ -81,19 +81,27 @@ class PageRequest(Address):
         return found
 
 
+class TooManyRows(Problem):
+    """An answer is too long for a page, which then asks for a filter."""
+
+    def __init__(self) -> None:
+        """Say what to do."""
+        detail = (
+            f"The answer has more than {MOST_ROWS:,} rows, too many for a page: "
+            "choose a device, a model or a build."
+        )
+        super().__init__(413, "answer_too_long", detail)
+
+
 def check_length(table: pa.Table) -> pa.Table:
     """The table, if a page can show it.
 
     Raises:
-        Problem: 413 if it has too many rows.
+        TooManyRows: It has too many rows.
     """
     if table.num_rows <= MOST_ROWS:
         return table
-    detail = (
-        f"{table.num_rows:,} rows are too many for a page, which sorts {MOST_ROWS:,}: "
-        "filter by device, model or build"
-    )
-    raise Problem(413, "answer_too_long", detail)
+    raise TooManyRows
 
 
 def page_query(name: str) -> Query:

@@ -25,7 +25,7 @@ from tracehouse.cli.serve.http.responses import check_parameters
 from tracehouse.cli.serve.nights import Judging
 from tracehouse.cli.serve.page.cells import link
 from tracehouse.cli.serve.page.filter_form import Form, Wanted, filter_form, plain_form
-from tracehouse.cli.serve.page.page_request import DATES, NAMES, Address, PageRequest
+from tracehouse.cli.serve.page.page_request import DATES, NAMES, Address, PageRequest, TooManyRows
 from tracehouse.cli.serve.service import Service
 from tracehouse.ingest.errors import IngestError
 from tracehouse.queries.explain.html import PACKAGE
@@ -174,6 +174,7 @@ def show(
         "form": None,
         "obstacle": consumer.problem if bearer else None,
         "problem": "",
+        "needs_filter": False,
         "news": (),
         "signed_in": bearer.name if bearer and cookie_secret(request.headers) else "",
     }
@@ -206,10 +207,14 @@ def show_problem(request: Request, error: Exception) -> Response:
 def problem_parts(request: Request, error: Exception) -> tuple[int, Parts]:
     """Status and template's variables of an error; the request's state keeps it for the logs.
 
-    A view that still waits for a night is no error, and loads again.
+    A view that still waits for a night is no error, and loads again. One with too many rows asks
+    for a filter.
     """
     if isinstance(error, Judging):
         return HTTPStatus.OK, _judging_parts(error.build)
+    if isinstance(error, TooManyRows):
+        asked = {"title": "Choose a filter first", "lead": error.detail, "needs_filter": True}
+        return HTTPStatus.OK, {**asked, "empty": ""}
     problem = as_problem(error)
     request.state.reason = problem.reason
     phrase = HTTPStatus(problem.status_code).phrase

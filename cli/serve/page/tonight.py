@@ -98,6 +98,7 @@ def _devices(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> 
             "", picture=coverage_plot(newest, counts[row["device"]], models[row["device"]])
         ),
         doc="A square for each build, the newest on the right: full if all programs were recorded",
+        room="p2",
     )
     header = find_query("device_health").header
     shown = answer_table(
@@ -106,7 +107,7 @@ def _devices(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> 
     title = "Devices with problems" if is_large else "Devices"
     said = f"All {count_text(count, 'device')}" if is_large else "All that is known of them"
     more = Cell(said, link("/explore/device_health", **request.filters))
-    return [replace(shown.table, title=title, more=more)]
+    return [replace(shown.table, title=title, more=more, lead=shown.common)]
 
 
 class Alert(NamedTuple):

@@ -12,9 +12,9 @@ from tracehouse.warehouse.inbox.served import FoundService, served
 def test_people_see_a_line_per_fact_that_is_known(run: Run, farm_copy: Path) -> None:
     done = run("status", "--store", farm_copy)
     assert (done.code, done.err) == (0, "")
-    facts = dict(line.split(maxsplit=1) for line in done.text.splitlines()[1:])
-    assert (facts["is_locked"], facts["dumps"], facts["log_bytes"]) == ("no", "148", "0 B")
-    assert facts.keys().isdisjoint({"problem", "counted_at", "writer_process_id", "devices"})
+    facts = dict(re.split(r"\s{2,}", line) for line in done.text.splitlines()[1:])
+    assert (facts["Locked"], facts["Dumps"], facts["Log"]) == ("no", "148", "0 B")
+    assert facts.keys().isdisjoint({"Problem", "Counted at", "Writer process id", "Devices"})
 
 
 def test_programs_see_one_row(run: Run, farm_copy: Path) -> None:

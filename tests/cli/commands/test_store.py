@@ -41,13 +41,16 @@ def test_wrong_rows_are_listed_with_the_command_that_mends_them(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
     where = ("--store", farm_copy)
     found = run("store", "verify", *where)
-    assert (found.code, found.err.strip()) == (0, "note: compared 2 dumps with the archive")
+    assert (found.code, found.err.strip()) == (
+        0,
+        "note: compared 2 dumps with the archive: no row differs",
+    )
     with writing(farm_copy) as connection:
         connection.execute("DELETE FROM event_stats WHERE dump_id = 2")
     found = run("store", "verify", "--all", *where, "--format", "csv")
     (row,) = found.text.splitlines()[1:]
     assert (found.code, row.startswith("2,"), ",event_stats," in row) == (1, True, True)
-    assert "some rows are wrong" in run("status", *where).err
+    assert "some rows differ from the archive" in run("status", *where).err
     (*_, command) = found.err.strip().rstrip("'").partition("'tracehouse ")
     assert command == "store rebuild"
     assert run(*command.split(), *where).code == 0
@@ -65,7 +68,10 @@ def test_a_store_is_verified_beside_its_writer(run: Run, farm_copy: Path) -> Non
         warehouse.snapshot()
         warehouse.ingest([tiny_incoming(1)])
         found = run("store", "verify", "--all", "--store", farm_copy)
-    assert (found.code, found.err.strip()) == (0, "note: compared 148 dumps with the archive")
+    assert (found.code, found.err.strip()) == (
+        0,
+        "note: compared 148 dumps with the archive: no row differs",
+    )
 
 
 def test_a_sample_or_date_without_meaning_is_named(run: Run, farm_copy: Path) -> None:
@@ -138,6 +144,8 @@ def test_a_rebuild_shows_that_every_table_is_equal(run: Run, farm_copy: Path) ->
     assert header == "name,row_count,old_row_count,is_equal"
     assert len(rows) > 20
     assert all(row.endswith(",true") for row in rows)
+    for_people = run("store", "rebuild", "--store", farm_copy).text
+    assert re.fullmatch(r"148 dumps, [\d,]+ rows: all as before\n", for_people)
 
 
 @pytest.mark.slow

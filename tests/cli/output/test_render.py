@@ -136,14 +136,14 @@ def test_columns_for_people_have_units_and_values(
     )
     assert printed(table, Format.TABLE).decode().splitlines() == [
         "event_name       p50      peak  tax_share  delta",
-        "conv        5.721 ms  4.200 MB    0.915 %  0.041",
-        "conv                      12 B       50 %  −0.03",
+        "conv        5.721 ms  4.200 MB     0.91 %  0.041",
+        "conv                      12 B     50.0 %  −0.03",
     ]
     write_table(table, Format.TABLE, query="comparison")
     assert capfdbinary.readouterr().out.decode().splitlines() == [
         "operator       p50      peak  tax_share   delta",
-        "[conv]    5.721 ms  4.200 MB    0.915 %  +4.1 %",
-        "conv                    12 B       50 %  −3.0 %",
+        "[conv]    5.721 ms  4.200 MB     0.91 %  +4.1 %",
+        "conv                    12 B     50.0 %  −3.0 %",
     ]
     assert json.loads(printed(table, Format.JSON))[0]["p50_ns"] == 5_721_000
     write_table(table.select(["group"]), Format.TABLE, has_all=True)  # somebody chose it in SQL

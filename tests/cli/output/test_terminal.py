@@ -32,7 +32,7 @@ def test_table_that_fits_is_shown_as_it_is() -> None:
 
 def test_columns_of_one_value_move_above_a_table_that_is_too_wide() -> None:
     table = pa.table({"name": ["a", "b"], "build": ["release-2026"] * 2, "pool": [None] * 2})
-    assert shown(table, 20)[:3] == ["build: release-2026", "pool: -", "name"]
+    assert shown(table, 22)[:3] == ["In all rows: build", "release-2026, pool –", "name"]
 
 
 def test_texts_fold_and_numbers_stay_whole() -> None:
@@ -82,6 +82,11 @@ def test_names_break_between_words() -> None:
     assert found == {"1", "2"} | {word for text in texts for word in re.findall("[a-z0-9]+", text)}
 
 
+def test_a_line_does_not_break_within_the_number_of_an_operator() -> None:
+    table = pa.table({"operator": ["Convolution DWConv #12", "relu"], "n": [1, 2]})
+    assert [line.split()[0] for line in shown(table, 23)[2:4]] == ["Convolution", "#12"]
+
+
 NEEDED = {
     "dump": "1",
     "base": "base",
@@ -122,7 +127,7 @@ def test_the_first_columns_of_an_answer_head_groups_where_there_is_little_room()
         table.append_column("p99_ns", [[2000.0 + i for i in range(6)]]), 30, "percentiles"
     )
     assert lines == [
-        "p50: 1.000 µs",
+        "In all rows: p50 1.000 µs",
         "model  operator       p99",
         "─" * 25,
         "a",

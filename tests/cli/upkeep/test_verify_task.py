@@ -24,14 +24,14 @@ def test_the_notes_say_what_was_compared_and_name_the_remedy() -> None:
     dumps = [VerifiedDump(1, "0" * 64, "a.etdp")] * 1200
     right = Verify().report(Verification(dumps, []))
     wrong = Verify().report(Verification(dumps, [Damage(*dumps[0], "events", "rows differ")]))
-    compared = b"compared 1,200 dumps with the archive"
-    assert (right.num_rows, right.schema.metadata[b"note"]) == (0, compared)
+    compared = b"compared 1,200 dumps with the archive: "
+    assert (right.num_rows, right.schema.metadata[b"note"]) == (0, compared + b"no row differs")
     assert wrong.num_rows == 1
-    remedy = b"1 disagree; to mend the store, run 'tracehouse store rebuild'"
-    assert wrong.schema.metadata[b"note"] == compared + b"\n" + remedy
+    remedy = b"1 difference; to remove them, run 'tracehouse store rebuild'"
+    assert wrong.schema.metadata[b"note"] == compared + remedy
 
 
 def test_dumps_that_differ_in_the_lake_are_listed_with_the_remedy() -> None:
     found = Verify(lake="lake").report(Verification([], []), [("0" * 64, "events")])
     assert [(row["source"], row["tables"]) for row in found.to_pylist()] == [("lake", "events")]
-    assert b"1 dumps of the lake disagree; restore it" in found.schema.metadata[b"note"]
+    assert b"1 dump differs in the lake; restore it" in found.schema.metadata[b"note"]

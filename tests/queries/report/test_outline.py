@@ -93,7 +93,6 @@ def test_facts_tell_only_what_there_is() -> None:
     assert dict(facts(group(), report())) == {
         "Of the method's time": "5 %",
         "Of the whole change": "83 %",
-        "Seen on": "1 device, 1 program, 1 operator",
         "Next step": "bisect it with the report's commands, and fix it; "
         "or tracehouse accept g-5f1c9a2e --reason WHY",
         "Alert": "g-5f1c9a2e",

@@ -31,7 +31,7 @@ def test_columns_without_content_are_left_out_and_the_drawn_one_comes_first() ->
     assert [head.text for head in found.table.heads] == [
         "Operator", "Model", "Self share", "Self share, drawn", "Self time",
     ]  # fmt: skip
-    assert found.constants == "device phone"
+    assert found.common == "In all rows: device phone"
     assert found.is_drawn
 
 
@@ -44,7 +44,7 @@ def test_on_phones_the_place_stands_below_the_operator() -> None:
 
 def test_a_time_has_its_unit_apart_and_a_bar_its_share() -> None:
     _, _, share, bar, own = answer_table(Address(), HEADER, ROWS).table.rows[1]
-    assert share == "10 %"
+    assert share == "10.0 %"
     assert isinstance(own, Cell)
     assert isinstance(bar, Cell)
     assert (own.text, own.unit) == ("8.000", "µs")
@@ -52,7 +52,7 @@ def test_a_time_has_its_unit_apart_and_a_bar_its_share() -> None:
 
 
 def test_a_filter_is_not_said_again() -> None:
-    assert answer_table(Address(filters={"device": ["phone"]}), HEADER, ROWS).constants == ""
+    assert answer_table(Address(filters={"device": ["phone"]}), HEADER, ROWS).common == ""
 
 
 def test_headings_are_words() -> None:

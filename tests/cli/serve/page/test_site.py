@@ -116,13 +116,17 @@ def test_a_view_that_takes_too_long_is_ended_and_says_so(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("path", ["/", HISTORY, "/explore/operator_hotspots"])
-def test_more_than_a_page_can_show_is_to_be_filtered(
+def test_a_view_with_too_many_rows_asks_for_a_filter(
     site: TestClient, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     monkeypatch.setattr("tracehouse.cli.serve.page.page_request.MOST_ROWS", 1)
     answer = site.get(path)
-    assert answer.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    assert "rows are too many for a page, which sorts 1: filter by device" in answer.text
+    assert answer.status_code == HTTPStatus.OK
+    assert "<h1>Choose a filter first</h1>" in answer.text
+    assert (
+        "more than 1 rows, too many for a page: choose a device, a model or a build" in answer.text
+    )
+    assert '<details class="more-filters" open>' in answer.text
     assert f'<a href="{path}?device=tablet">tablet</a> 88' in answer.text
 
 
