@@ -20,13 +20,13 @@ from tracehouse.warehouse.errors import FullDiskError, StoreError, WarehouseErro
 from tracehouse.warehouse.inbox.known_dumps import KnownDumps
 from tracehouse.warehouse.inbox.log import find_logs
 from tracehouse.warehouse.inbox.refusals import RefusalQueue, read_conflicts
-from tracehouse.warehouse.opening.read import errors_while_open, open_snapshot
+from tracehouse.warehouse.opening.doors import errors_while_open
 from tracehouse.warehouse.opening.snapshots import Publisher
 from tracehouse.warehouse.readers import ReaderPool
+from tracehouse.warehouse.store import Store
 
 if TYPE_CHECKING:
     from tracehouse.warehouse.load.summary import IngestProgress, IngestSummary
-    from tracehouse.warehouse.store import Store
     from tracehouse.warehouse.upkeep.compact import CompactionResult
 
 BATCH_BYTES = 128 << 20  # of waiting dumps that are indexed immediately
@@ -363,9 +363,9 @@ class Consumer:
 def _has_snapshot(store: Path) -> bool:
     """Whether the store has a snapshot with the current schema."""
     try:
-        opened = open_snapshot(store)
+        snapshot = Store.open_snapshot(store)
     except StoreError:
         return False
-    if opened is not None:
-        opened.release()
-    return opened is not None
+    if snapshot is not None:
+        snapshot.close()
+    return snapshot is not None

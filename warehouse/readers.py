@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tracehouse.warehouse.errors import StoreError
-from tracehouse.warehouse.opening.read import open_snapshot
-from tracehouse.warehouse.opening.session import Session
 from tracehouse.warehouse.store import Store
 
 
@@ -68,13 +66,9 @@ class ReaderPool:
                 readers.pop().close()
 
     def _open(self, pools: frozenset[str] | None, *, is_live: bool) -> Store:
-        reader = self._warehouse.reader() if is_live else self._open_snapshot()
+        reader = self._warehouse.reader() if is_live else Store.open_snapshot(self._store)
+        if reader is None:
+            raise StoreError(str(self._store), "is being compacted; ask again in a second")
         if pools is not None:
             reader.limit_to(pools)
         return reader
-
-    def _open_snapshot(self) -> Store:
-        opened = open_snapshot(self._store)
-        if opened is None:
-            raise StoreError(str(self._store), "is being compacted; ask again in a second")
-        return Store(Session.holding(self._store, opened))

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -16,14 +16,16 @@ from tracehouse.warehouse.engine.connection import reading
 from tracehouse.warehouse.engine.log_sum import delete_log_sum
 from tracehouse.warehouse.engine.store_connections import StoreConnections
 from tracehouse.warehouse.engine.store_file import FILE_NAME
-from tracehouse.warehouse.engine.writer import Writer
 from tracehouse.warehouse.errors import DamagedStoreError, FailedCheckpointError, StoreError
-from tracehouse.warehouse.opening.read import (
+from tracehouse.warehouse.opening.doors import (
     NO_STORE,
     OpenedStore,
     errors_while_open,
-    open_to_read,
+    open_readable,
+    open_snapshot,
+    open_writable,
     store_exists,
+    writing,
 )
 from tracehouse.warehouse.opening.session import Session
 from tracehouse.warehouse.opening.snapshots import KEPT, Snapshot, publish_snapshot
@@ -109,14 +111,11 @@ class Store(StoreAnswers):
                 raise StoreError(str(store), NO_STORE)
 
         def read() -> OpenedStore:
-            return _with_lake(store, open_to_read(store, wait=wait), lake)
+            return _with_lake(store, open_readable(store, wait=wait), lake)
 
-        def write() -> tuple[OpenedStore, Writer]:
-            # Readers need not wait for the import of the archive.
-            from tracehouse.warehouse.opening.write import open_to_write
-
-            return open_to_write(store, create=create, is_shared=False, is_patient=False, wait=wait)
-
+        write = partial(
+            open_writable, store, create=create, is_shared=False, is_patient=False, wait=wait
+        )
         can_write = not read_only and lake is None
         return cls(Session(store, read, write if can_write else None, is_created=create))
 
@@ -145,15 +144,23 @@ class Store(StoreAnswers):
         Raises:
             StoreError: See `open`; the store cannot be written, too.
         """
-        from tracehouse.warehouse.opening.write import open_to_write
-
         store = Path(path)
-        opened, writer = open_to_write(
+        opened, writer = open_writable(
             store, create=create, is_shared=is_shared, is_patient=is_patient, wait=wait
         )
         warehouse = cls(Session.holding(store, opened, writer))
         warehouse.is_patient = is_patient
         return warehouse
+
+    @classmethod
+    def open_snapshot(cls, path: str | os.PathLike[str] = DEFAULT_PATH) -> Self | None:
+        """The newest snapshot of a store; None if no snapshot has the current schema.
+
+        Raises:
+            StoreError: The snapshot cannot be read.
+        """
+        opened = open_snapshot(Path(path))
+        return cls(Session.holding(Path(path), opened)) if opened else None
 
     @classmethod
     def open_lake(cls, uri: str | os.PathLike[str]) -> Self:
@@ -221,7 +228,6 @@ class Store(StoreAnswers):
         from tracehouse.warehouse.archive.archive import Archive
         from tracehouse.warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
         from tracehouse.warehouse.load.pipeline import ingest_dumps
-        from tracehouse.warehouse.opening.write import writing
 
         start = time.perf_counter()
         found = find_dumps(dumps, manifest=manifest, layout=layout, etrecord=etrecord)
@@ -258,7 +264,6 @@ class Store(StoreAnswers):
             StoreError: A batch cannot be written; it stays in the inbox with all later ones.
         """
         from tracehouse.warehouse.inbox.drain import drain_inbox
-        from tracehouse.warehouse.opening.write import writing
 
         start = time.perf_counter()
         with writing(self._session.require_writer(), self._path, progress) as report:
@@ -286,7 +291,6 @@ class Store(StoreAnswers):
         """
         from tracehouse.warehouse.archive.archive import Archive
         from tracehouse.warehouse.load.loader import Loader
-        from tracehouse.warehouse.opening.write import writing
 
         with writing(self._session.require_writer(), self._path, None):
             loader = Loader(self.writing, Archive(self._path))

@@ -20,7 +20,7 @@ from tracehouse.warehouse.engine.deadlines import within
 from tracehouse.warehouse.engine.statements import answer_statement
 from tracehouse.warehouse.engine.views import comment_views
 from tracehouse.warehouse.errors import QueryError, StatementError
-from tracehouse.warehouse.opening.read import errors_while_open
+from tracehouse.warehouse.opening.doors import errors_while_open
 from tracehouse.warehouse.opening.session import Session
 
 if TYPE_CHECKING:

@@ -110,12 +110,12 @@ def _verify_here(task: Verify, store: Path, *, wait: float) -> pa.Table:
     from tracehouse.cli.output.progress import progress_bar
     from tracehouse.cli.upkeep.verifying import read_and_verify
     from tracehouse.ingest.producers import read_user_rules, use_user_rules
-    from tracehouse.warehouse.opening.read import open_to_read
+    from tracehouse.warehouse.opening.doors import open_readable
 
     use_user_rules(read_user_rules)
     with progress_bar(unit="parts", has_events=False) as progress, lock_hint(wait):
         done = read_and_verify(store, task.sample(), wait=wait, progress=progress)
-    opened = open_to_read(store, wait=wait)
+    opened = open_readable(store, wait=wait)
     try:
         return task.report(done, task.find_wrong_dumps(opened.answering.connection("trusted")))
     finally:
@@ -388,7 +388,7 @@ def _segments(store: Path) -> list[SegmentCheck]:
     from tracehouse.warehouse.archive import verification
     from tracehouse.warehouse.archive.archive import Archive
     from tracehouse.warehouse.engine.store_file import FILE_NAME
-    from tracehouse.warehouse.opening.read import NO_STORE
+    from tracehouse.warehouse.opening.doors import NO_STORE
 
     found = verification.verify_archive(Archive(store), verification.indexed_segments(store))
     if not found and not (store / FILE_NAME).exists():

@@ -103,7 +103,7 @@ def write_rows(options: OutputOptions, table: pa.Table) -> None:
 def _run_here(task: Task, store: Path, *, wait: float, config: Path | None) -> pa.Table:
     from tracehouse.cli.output.progress import progress_bar
     from tracehouse.warehouse.engine.store_file import FILE_NAME
-    from tracehouse.warehouse.opening.read import errors_while_open
+    from tracehouse.warehouse.opening.doors import errors_while_open
 
     with progress_bar(unit="parts", has_events=False) as progress, ExitStack() as opened:
         warehouse = opened.enter_context(open_to_write(store, wait=wait))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tracehouse.warehouse.children.messages import GONE, send
 from tracehouse.warehouse.children.process import disable_core_dumps, lower_priority, tie_to_owner
 from tracehouse.warehouse.errors import ArchiveError, WarehouseError
-from tracehouse.warehouse.opening.read import open_to_read
+from tracehouse.warehouse.opening.doors import open_readable
 from tracehouse.warehouse.upkeep.verification import Sample, verify_and_record
 from tracehouse.warehouse.upkeep.verification_record import TURNS, read_record
 
@@ -70,7 +70,7 @@ def read_and_verify(
     """
     left = _TRIES
     while True:
-        opened = open_to_read(store, wait=wait)
+        opened = open_readable(store, wait=wait)
         left -= 1
         try:
             live = opened.answering.connection("trusted")

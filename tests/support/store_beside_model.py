@@ -6,10 +6,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import mkdtemp
-from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
+from tests.support.moments import watched
 from tests.support.store_model import BAD, Model, hash_of
 from tests.support.store_observation import (
     FACTS,
@@ -23,7 +22,6 @@ from tests.support.store_observation import (
 from tests.support.store_template import copy_new_store
 from tests.support.tiny_dumps import tiny_dump
 from tracehouse import Warehouse
-from tracehouse.warehouse.engine import failpoints
 from tracehouse.warehouse.inbox.log import find_logs
 from tracehouse.warehouse.upkeep.compact import is_compaction_wanted
 
@@ -37,7 +35,7 @@ class Crash(BaseException):
 class StoreBesideModel:
     """Operations on a store, its snapshots and its lake.
 
-    A crash leaves what a kill at a failpoint would leave: a copy of all files at that moment. An
+    A crash leaves what a kill at a moment would leave: a copy of all files at that moment. An
     interrupt is raised there instead, and the same store goes on.
     """
 
@@ -47,7 +45,7 @@ class StoreBesideModel:
         copy_new_store(self.store)
         self.warehouse = Warehouse.open_to_write(self.store)
         self.model = Model()
-        self.failure = (0, False)  # which failpoint, and whether the process goes on
+        self.failure = (0, False)  # at which moment, and whether the process goes on
         self.facts: dict[str, tuple[Any, ...]] = {}
 
     @property
@@ -93,7 +91,7 @@ class StoreBesideModel:
             action()
             return
         try:
-            with patch.object(failpoints, "os", self._failing(place, goes_on=goes_on)):
+            with watched(self._failing(place, goes_on=goes_on)):
                 action()
             return
         except KeyboardInterrupt:
@@ -111,11 +109,11 @@ class StoreBesideModel:
             self.root = root
         self.warehouse = Warehouse.open_to_write(self.store)
 
-    def _failing(self, place: int, *, goes_on: bool) -> Any:
-        """What stands for `os` in failpoints, of which the one with this number fails."""
+    def _failing(self, place: int, *, goes_on: bool) -> Callable[[str], None]:
+        """A function to call at moments, of which the one with this number fails."""
         numbers = iter(range(1, place))
 
-        def get(_: str) -> None:
+        def fail(_: str) -> None:
             if next(numbers, None) is not None:
                 return
             if goes_on:
@@ -125,7 +123,7 @@ class StoreBesideModel:
                 shutil.copytree(self.root, copy)
             raise Crash
 
-        return SimpleNamespace(environ=SimpleNamespace(get=get))
+        return fail
 
     def _settle(self, states: list[Model]) -> None:
         """Find out in which state a failure has left the store, its snapshots and its lake."""

@@ -89,7 +89,7 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
 
     @rule(place=st.integers(1, 8), goes_on=st.booleans())
     def fail_next(self, place: int, *, goes_on: bool) -> None:
-        """Have the next operation fail at a failpoint."""
+        """Have the next operation fail at a moment."""
         self.failure, self.is_reading = (place, goes_on), True
 
     @rule(file=FILE)

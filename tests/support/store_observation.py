@@ -17,7 +17,7 @@ from tracehouse.warehouse.archive.verification import indexed_segments, verify_a
 from tracehouse.warehouse.lake.commits import read_state
 from tracehouse.warehouse.lake.place import Lake
 from tracehouse.warehouse.lake.verification import verify_lake
-from tracehouse.warehouse.opening.read import open_snapshot
+from tracehouse.warehouse.opening.doors import open_snapshot
 
 View = dict[str, Any]
 Rows = list[tuple[Any, ...]]

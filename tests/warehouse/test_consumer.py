@@ -24,7 +24,7 @@ from tracehouse.warehouse.engine.failed_checkpoints import read_failures
 from tracehouse.warehouse.errors import FailedCheckpointError, FullDiskError, StoreError
 from tracehouse.warehouse.load.dump_rows import DumpRows
 from tracehouse.warehouse.load.summary import IngestProgress, IngestSummary
-from tracehouse.warehouse.opening.read import open_snapshot
+from tracehouse.warehouse.opening.doors import open_snapshot
 from tracehouse.warehouse.opening.snapshots import find_snapshots
 
 QUICK: Any = {"batch_dumps": 1, "batch_seconds": 0.02, "snapshot_seconds": 3600.0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from tracehouse.ingest.durable import rename, sync_path
@@ -31,6 +32,7 @@ class Archive:
         for segment in self.files():
             if not found or segment.first > found[-1].last:
                 found.append(segment)
+        assert all(one.last < other.first for one, other in pairwise(found)), "ranges overlap"
         return found
 
     def files(self) -> list[Segment]:

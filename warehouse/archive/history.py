@@ -14,7 +14,6 @@ from tracehouse.warehouse.archive.entries import Entry
 from tracehouse.warehouse.archive.segment_writer import SegmentWriter
 from tracehouse.warehouse.archive.segments import Segment
 from tracehouse.warehouse.engine.connection import insert_rows, transaction
-from tracehouse.warehouse.engine.failpoints import failpoint
 from tracehouse.warehouse.errors import write_errors
 
 _INDEXED = "SELECT segment FROM archive_segments"
@@ -54,7 +53,7 @@ class History:
     def __init__(self, connection: duckdb.DuckDBPyConnection, archive: Archive | None) -> None:
         self._connection, self._archive = connection, archive
         self._writer: SegmentWriter | None = None
-        self._entries = 0
+        self._entries = self._last = 0
         self._files: list[dict[str, object]] = []
         self._is_committing = False
 
@@ -63,11 +62,12 @@ class History:
 
         Their bytes are compressed in another thread.
         """
+        assert not self._is_committing, "the store would lead the archive"
         if self._archive is None or not (made := list(entries)):
             return
         if self._writer is None:
-            ((last,),) = self._connection.execute(_LAST).fetchall()
-            self._writer = self._archive.begin(last)
+            ((self._last,),) = self._connection.execute(_LAST).fetchall()
+            self._writer = self._archive.begin(self._last)
         self._writer.add(made)
         self._entries += len(made)
         self._files += [
@@ -100,6 +100,8 @@ class History:
         with write_errors(str(self._writer.folder)):
             segment = self._writer.seal()
         number = segment.first
+        assert number > self._last, "numbers of segments increase"
+        assert segment.path.exists(), "the store never leads its archive"
         ledger = "INSERT INTO archive_segments VALUES (?, ?)"
         self._connection.execute(ledger, [number, self._entries])
         rows = [{**file, "segment": number} for file in self._files]
@@ -132,9 +134,7 @@ def recorded(connection: duckdb.DuckDBPyConnection, archive: Archive | None) -> 
         with transaction(connection):
             yield history
             history.seal()
-            failpoint("commit")
             history.begin_commit()
-        failpoint("committed")
     except BaseException as error:  # an interrupt, too, must leave nothing half-done
         history.discard(error)
         raise

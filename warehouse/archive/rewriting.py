@@ -6,7 +6,7 @@ A segment is never modified. Its replacement is complete on disk before the segm
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from tracehouse.ingest.batching import batches
 from tracehouse.ingest.durable import sync_path
@@ -14,7 +14,6 @@ from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.archive.entries import Entry
 from tracehouse.warehouse.archive.segment_writer import UNFINISHED, SegmentWriter
 from tracehouse.warehouse.archive.segments import Segment, check_segment, data_bytes, read_entries
-from tracehouse.warehouse.engine.failpoints import failpoint
 from tracehouse.warehouse.engine.store_file import check_room
 from tracehouse.warehouse.errors import write_errors
 
@@ -50,6 +49,7 @@ def rewrite_segments(
         ArchiveError: A segment is damaged; the archive is unchanged.
         StoreError: The disk is full or fails; the archive is unchanged.
     """
+    assert all(one.last + 1 == other.first for one, other in pairwise(segments)), "a gap is hidden"
     first, last = segments[0].first, segments[-1].last
     writer = SegmentWriter(archive.folder, first)
     try:
@@ -60,14 +60,14 @@ def rewrite_segments(
     except BaseException:  # an interrupt too must leave nothing half-done
         writer.discard()
         raise
+    assert (made.first, made.last) == (first, last)
     delete_segments(archive, [one for one in segments if one.path != made.path])
 
 
 def delete_segments(archive: Archive, segments: Sequence[Segment]) -> None:
     """Delete segments whose entries other segments hold."""
     for segment in segments:
-        failpoint("delete segment")
-        segment.path.unlink(missing_ok=True)
+        segment.delete()
     if segments:
         sync_path(archive.folder)
 

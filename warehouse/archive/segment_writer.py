@@ -17,7 +17,6 @@ import pyarrow as pa
 from tracehouse.ingest.durable import rename
 from tracehouse.warehouse.archive.entries import SEGMENT, Entry, Ids
 from tracehouse.warehouse.archive.segments import Segment
-from tracehouse.warehouse.engine.failpoints import failpoint
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -51,6 +50,7 @@ class SegmentWriter:
 
     def add(self, entries: Sequence[Entry]) -> None:
         """Append entries."""
+        assert self._digest is None, "nothing is added to a segment that is being closed"
         numbered = zip(repeat(self._first), entries)
         self._written.append(self._thread.submit(self._write, numbered))
 
@@ -74,11 +74,9 @@ class SegmentWriter:
         self._thread.shutdown()
         segment = Segment.of_content(self.folder, self._first, self._last, sha256)
         self._file.chmod(self._file.stat().st_mode & self.folder.stat().st_mode & 0o444)
-        failpoint("seal")
         if not segment.path.exists():
             self._published = segment.path
         rename(self._file, segment.path)
-        failpoint("sealed")
         return segment
 
     def discard(self) -> None:
@@ -133,8 +131,10 @@ class SegmentWriter:
 def _row_groups(numbered: Iterable[tuple[int, Entry]]) -> Iterator[Sequence[tuple[Any, ...]]]:
     """Rows of the entries, one row group at a time; each list is reused for the next."""
     rows: list[tuple[Any, ...]] = []
-    size = 0
+    size = before = 0
     for number, entry in numbered:
+        assert before <= number, "entries stay in the order of their segments"
+        before = number
         facts = (number, *entry[:4], *(entry.ids or _NO_IDS), *entry[5:-2])
         count = None if entry.data is None else len(entry.data)
         # The parts of a file in one group are contiguous.

@@ -48,8 +48,14 @@ class Segment(NamedTuple):
     @classmethod
     def of_content(cls, folder: Path, first: int, last: int, sha256: str) -> Segment:
         """The segment in a folder whose file has this SHA-256."""
+        assert 1 <= first <= last, "numbers of segments begin at 1 and increase"
+        assert len(sha256) == 64
         digest = sha256[:_DIGEST]
         return cls(folder / f"{first:012}-{last:012}.{digest}.parquet", first, last, digest)
+
+    def delete(self) -> None:
+        """Delete the file, if it is there; an OSError is passed on."""
+        self.path.unlink(missing_ok=True)
 
 
 def read_entries(segment: Segment, *, with_data: bool = True) -> Iterator[tuple[int, Entry]]:

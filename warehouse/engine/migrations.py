@@ -43,7 +43,10 @@ def load_migrations() -> list[Migration]:
     if not (files("tracehouse.sql") / _FOLDER).is_dir():
         return []
     found = read_sql_files(_FOLDER).items()
-    return [Migration(int(name[:3]), name[4:], text) for name, text in found]
+    listed = [Migration(int(name[:3]), name[4:], text) for name, text in found]
+    numbers = [migration.number for migration in listed]
+    assert numbers == list(range(FIRST_SCHEMA + 1, FIRST_SCHEMA + 1 + len(numbers)))
+    return listed
 
 
 def supported_schema() -> int:

@@ -9,7 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from tracehouse.ingest.durable import rename, sync_path, write_all
-from tracehouse.warehouse.engine.failpoints import failpoint
 from tracehouse.warehouse.errors import (
     DamagedStoreError,
     FullDiskError,
@@ -108,10 +107,9 @@ def make_file(
                 return
             if not is_shared:
                 unfinished.chmod(unfinished.stat().st_mode & 0o700)
+            assert unfinished.stat().st_size >= HEADERS_BYTES, "a file without rows replaces none"
             sync_path(unfinished)
-            failpoint("swap")
             rename(unfinished, file)
-            failpoint("swapped")
     finally:
         with suppress(OSError):  # what is left of a failure takes room; the next start tries again
             clear_unfinished(store)
@@ -233,7 +231,9 @@ class OpenFile:
         If the last sync of a checkpoint failed, the headers may be in memory alone, and no later
         sync would write them. An OSError is passed on.
         """
-        write_all(self.descriptor, os.pread(self.descriptor, HEADERS_BYTES, 0), 0)
+        headers = os.pread(self.descriptor, HEADERS_BYTES, 0)
+        assert len(headers) == HEADERS_BYTES
+        write_all(self.descriptor, headers, 0)
         os.fsync(self.descriptor)
 
     def is_in_place(self) -> bool:

@@ -66,6 +66,7 @@ class StoreLock:
         with write_errors(str(store)):
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
             file = os.open(store / LOCK_NAME, flags, 0o666 if is_shared else 0o600)
+        assert wait >= 0
         gate = _Gate(store)
         try:
             return cls(store, _lock(store, file, fcntl.LOCK_EX, deadline, gate.close))

@@ -9,7 +9,6 @@ import duckdb
 
 from tracehouse.warehouse.engine.connection import open_writer, translated_errors, use_database
 from tracehouse.warehouse.engine.failed_checkpoints import clear_torn, mark_torn
-from tracehouse.warehouse.engine.failpoints import failpoint
 from tracehouse.warehouse.engine.log_sum import delete_log_sum, track_log
 from tracehouse.warehouse.engine.migrations import check_version, migrate
 from tracehouse.warehouse.engine.seal import is_sealed, seal_file
@@ -124,8 +123,9 @@ class Writer:
             StoreError: The file was deleted or replaced.
             DiskError: The disk is full or fails.
         """
+        assert self.is_open
+        assert self.is_settled, "nothing is committed before what a writer left is on disk"
         self.file.check()
-        failpoint("checkpoint")
         try:
             with translated_errors(self._store):
                 self._check_room()

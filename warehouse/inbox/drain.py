@@ -14,7 +14,6 @@ from tracehouse.ingest.dump import Companion, Dump
 from tracehouse.ingest.durable import sync_path
 from tracehouse.ingest.errors import SourceError
 from tracehouse.warehouse.archive.archive import Archive
-from tracehouse.warehouse.engine.failpoints import failpoint
 from tracehouse.warehouse.engine.store_file import INBOX_FOLDER
 from tracehouse.warehouse.errors import write_errors
 from tracehouse.warehouse.inbox.log import SealedLog, seal_logs
@@ -189,8 +188,8 @@ def _drain_logs(
     scanner = ThreadPoolExecutor(1, "scanner")
 
     def clear(logs: Sequence[SealedLog]) -> None:
+        assert left.keys() >= set(logs), "a log is deleted once"
         for log in logs:
-            failpoint("log clear")
             delete_log(log.path)
             log.close()
             del left[log]
@@ -205,7 +204,6 @@ def _drain_logs(
 
     try:
         content = LoggedDumps([(log, scanner.submit(log.scan)) for log in left])
-        failpoint("claim")
         summary = ingest_dumps(
             stored,
             content,

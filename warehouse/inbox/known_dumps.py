@@ -78,6 +78,7 @@ class KnownDumps:
         with self._lock:
             if not self._draining:
                 self._draining_since = self._since
+            assert self._accepted_bytes == 0 or self._accepted, "bytes belong to accepted dumps"
             self._draining |= self._accepted
             self._accepted = {}
             self._draining_bytes += self._accepted_bytes

@@ -18,7 +18,6 @@ from pathlib import Path
 from tracehouse.ingest.batching import batches
 from tracehouse.ingest.dump import Bytes
 from tracehouse.ingest.durable import lock, sync_data, sync_path, try_lock, unlock, write_all
-from tracehouse.warehouse.engine.failpoints import failpoint
 from tracehouse.warehouse.errors import StoreError, write_errors
 from tracehouse.warehouse.inbox.records import (
     KEY_BYTES,
@@ -119,10 +118,9 @@ class LogWriter:
     def _write(self, file: int, deliveries: Sequence[Delivery]) -> None:
         for piece in _pieces(deliveries, key_of(self._path)):
             write_all(file, piece)
-            failpoint("log append")
-        failpoint("log sync")
         sync_data(file)
-        failpoint("log synced")
+        size = self._size + sum(one.byte_count for one in deliveries)
+        assert os.fstat(file).st_size == size, "a tally never says that too much is in a log"
 
     def _undo(self) -> None:
         """Truncate the log to its complete records, and begin another for the next append."""
@@ -225,7 +223,6 @@ def seal_logs(folder: Path) -> list[Path]:
     for path in _logs(folder, _OPEN):
         with suppress(FileNotFoundError):  # its producer has closed it, and it was empty
             path.rename(path.with_suffix(_SEALED))
-    failpoint("log seal")
     return sorted(_logs(folder, _SEALED))
 
 

@@ -60,7 +60,9 @@ class Delivery(NamedTuple):
         """The record up to the files' bytes."""
         crc = zlib.crc32(self.facts)
         sizes = _SIZES.pack(_MARK, key, len(self.facts), sum(map(len, self.files)), crc)
-        return sizes + _CRC.pack(zlib.crc32(sizes)) + self.facts
+        head = sizes + _CRC.pack(zlib.crc32(sizes)) + self.facts
+        assert len(head) + sum(map(len, self.files)) == self.byte_count
+        return head
 
 
 class LoggedFile(NamedTuple):
@@ -136,12 +138,14 @@ def scan_log(file: int, key: bytes, *, is_trusted: bool = False) -> Scan:
     while position < size:
         record = read_record(file, position, key)
         if record and record.end <= size and (is_trusted or _is_whole(file, record)):
+            assert record.end > position, "records do not overlap"
             scan.offsets.append(position)
             position = record.end
             continue
         end = _find_mark(file, position + 1, key)
         scan.damages.append(_describe(file, record, position, size if end is None else end, size))
         position = size if end is None else end
+    assert position == size, "each byte of a log is in a record, or damaged"
     return scan
 
 
@@ -231,6 +235,7 @@ def open_tally(log: Path) -> int:
 
 def write_tally(file: int, tally: Tally) -> None:
     """Overwrite an open tally; an OSError is passed on."""
+    assert 0 <= tally.dump_count <= tally.byte_count
     os.pwrite(file, _FORMAT.pack(*tally), 0)
 
 

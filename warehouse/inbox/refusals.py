@@ -71,6 +71,7 @@ class RefusalQueue:
                 self._left_out += 1
                 return
             self._room -= 1
+            assert 0 <= self._room <= MOST
             self._refusals.append(kept)
             self._recent[facts] = None
             if len(self._recent) > _MOST_RECENT:

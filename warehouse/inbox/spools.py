@@ -13,7 +13,6 @@ from pathlib import Path
 
 from tracehouse.ingest.dump import Bytes, HashedFile
 from tracehouse.ingest.durable import lock, rename, sync_data, try_lock, unlock, write_all
-from tracehouse.warehouse.engine.failpoints import failpoint
 from tracehouse.warehouse.errors import write_errors
 from tracehouse.warehouse.inbox.log import NOT_ACCEPTED, key_of, name_log, trust_log
 from tracehouse.warehouse.inbox.records import Delivery, Tally, delete_log, open_tally, write_tally
@@ -104,15 +103,16 @@ class Spool:
         with write_errors(str(self._folder), kept=NOT_ACCEPTED):
             for companion in padded.files[1:]:
                 write_all(self._file, companion)
-            write_all(self._file, padded.head(key_of(self._path)), 0)
-            failpoint("spool sync")
+            head = padded.head(key_of(self._path))
+            assert len(head) == self._start, "the head ends where the file's bytes begin"
+            assert os.fstat(self._file).st_size == padded.byte_count
+            write_all(self._file, head, 0)
             sync_data(self._file)
             trust_log(self._path)
             tally = open_tally(self._path)
             write_tally(tally, Tally(1, padded.byte_count))
             os.close(tally)
             rename(self._path, self._path.with_suffix(_SEALED))
-            failpoint("spool sealed")
             unlock(self._file)  # a map of the file may still exist
         return True
 

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from tracehouse.warehouse.engine.failpoints import failpoint
 from tracehouse.warehouse.errors import LakeError
 from tracehouse.warehouse.lake.layout import COMMITS, LakePart, table_of
 from tracehouse.warehouse.lake.place import JSON_FAULTS, Lake, retried
@@ -146,6 +145,10 @@ def write_commit(lake: Lake, commit: Commit) -> None:
     Raises:
         LakeError: The commit cannot be written.
     """
+    added = {file.path for file in commit.added}
+    assert len(added) == len(commit.added), "a file is added once"
+    assert added.isdisjoint(commit.removed), "files never change"
+    assert commit.id not in commit.folds
     value = {
         "added": [_entry(file) for file in commit.added],
         "removed": list(commit.removed),
@@ -153,9 +156,7 @@ def write_commit(lake: Lake, commit: Commit) -> None:
         "at": commit.at.isoformat(),
         "folds": list(commit.folds),
     }
-    failpoint("lake commit")
     lake.write(commit_path(commit.id), json.dumps(value).encode())
-    failpoint("lake committed")
 
 
 def commit_path(id_: str) -> str:

@@ -59,6 +59,7 @@ class LakeIds:
     def set(self, column: str, ids: Mapping[int, int]) -> None:
         """Add a column: the lake's ids by the store's."""
         own = np.array(sorted(ids), np.int64)
+        assert len(set(ids.values())) == len(ids), "ids are unique"
         self._ids[column] = own, np.array([ids[one] for one in own.tolist()], np.int64)
 
     def translate(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -68,7 +69,8 @@ class LakeIds:
             column = rows[field.name]
             if field.name in self._ids:
                 own, shared = self._ids[field.name]
-                found = np.searchsorted(own, column.to_numpy())
+                found = np.searchsorted(own, values := column.to_numpy())
+                assert (own[found] == values).all(), "every row has an id of this lake"
                 columns.append(pa.array(shared[found], pa.int64()))
             else:
                 columns.append(pc.cast(column, field.type) if column.type != field.type else column)

@@ -17,7 +17,6 @@ import pyarrow.fs as pafs
 
 from tracehouse.ingest.durable import replacing
 from tracehouse.ingest.watching.buckets import without_keys
-from tracehouse.warehouse.engine.failpoints import failpoint
 from tracehouse.warehouse.errors import LakeError
 from tracehouse.warehouse.lake.addresses import check_address
 from tracehouse.warehouse.lake.layout import FORMAT_FILE
@@ -118,10 +117,11 @@ class Lake:
     @contextmanager
     def _write_local(self, path: str) -> Iterator[Any]:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with replacing(Path(path)) as unfinished:  # engines ignore names that start with a dot
-            with pa.OSFile(str(unfinished), "wb") as stream:
-                yield stream
-            failpoint("lake file")
+        with (
+            replacing(Path(path)) as unfinished,  # engines ignore names that start with a dot
+            pa.OSFile(str(unfinished), "wb") as stream,
+        ):
+            yield stream
 
     @contextmanager
     def _write_object(self, path: str) -> Iterator[Any]:
@@ -131,7 +131,6 @@ class Lake:
             whole = os.path.join(folder, "object")
             with pa.OSFile(whole, "wb") as stream:
                 yield stream
-            failpoint("lake file")
             pafs.copy_files(
                 whole,
                 path,

@@ -21,7 +21,6 @@ from tracehouse.warehouse.archive.entries import DROPPED, SETTLED, Entry
 from tracehouse.warehouse.archive.history import History, recorded
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.connection import registered
-from tracehouse.warehouse.engine.failpoints import failpoint
 from tracehouse.warehouse.load.content import Content, number_dumps
 from tracehouse.warehouse.load.dump_rows import DumpRows
 from tracehouse.warehouse.load.entries import attachment_entries, dump_entries, refusal_entries
@@ -57,7 +56,6 @@ class Loader:
 
         Returns the number of dumps committed, by the pool of their device.
         """
-        failpoint("decoded")
         for one in contents:
             buffers = {i: file for i, dump in enumerate(one.dumps) if (file := dump.debug_buffer)}
             store_ahead(self._connection, one.decoded.tables["debug_values"], buffers)

@@ -15,7 +15,12 @@ from tracehouse.warehouse.engine.store_connections import StoreConnections
 from tracehouse.warehouse.engine.store_file import FILE_NAME
 from tracehouse.warehouse.engine.writer import Writer
 from tracehouse.warehouse.errors import DamagedStoreError, FailedCheckpointError, StoreError
-from tracehouse.warehouse.opening.read import NO_STORE, OpenedStore, errors_while_open, store_exists
+from tracehouse.warehouse.opening.doors import (
+    NO_STORE,
+    OpenedStore,
+    errors_while_open,
+    store_exists,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -103,7 +108,7 @@ class Session:
         """Connections for queries; the store is opened for reading unless it is open.
 
         Raises:
-            StoreError: The store cannot be read; see `open_to_read`.
+            StoreError: The store cannot be read; see `open_readable`.
         """
         with self._changing:
             return self._require_open().answering
@@ -113,7 +118,7 @@ class Session:
         """What was opened last: a snapshot, or the store's own file.
 
         Raises:
-            StoreError: The store cannot be read; see `open_to_read`.
+            StoreError: The store cannot be read; see `open_readable`.
         """
         if self._last is None:
             with self.call():
@@ -135,7 +140,7 @@ class Session:
         """Keep files open until `close`; what only reads opens them at once, and reads one state.
 
         Raises:
-            StoreError: The store cannot be read; see `open_to_read`.
+            StoreError: The store cannot be read; see `open_readable`.
         """
         with self._changing:
             self.is_held = True
@@ -180,7 +185,7 @@ class Session:
 
     def recover(self, alone: AbstractContextManager[None], progress: Progress | None) -> None:
         """Bring the store up to date with its archive; see `Store.recover`."""
-        from tracehouse.warehouse.opening.write import catch_up
+        from tracehouse.warehouse.opening.doors import catch_up
 
         with errors_while_open(self.path, self.path / FILE_NAME):
             if read_failures(self.path).is_rebuild_wanted:
@@ -300,7 +305,7 @@ class Session:
         Raises:
             StoreError: The store cannot be rebuilt.
         """
-        from tracehouse.warehouse.opening.write import rebuild_after_failure
+        from tracehouse.warehouse.opening.doors import rebuild_after_failure
 
         self._close_connections()
         rebuild_after_failure(self.path)
@@ -348,7 +353,7 @@ class Session:
         Raises:
             StoreError: The store cannot be rebuilt or opened.
         """
-        from tracehouse.warehouse.opening.write import rebuild_after_failure
+        from tracehouse.warehouse.opening.doors import rebuild_after_failure
 
         self.answering.close()
         self.require_writer().close()

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tracehouse.ingest.durable import lock, sync_path, try_lock
-from tracehouse.warehouse.engine.failpoints import failpoint
 from tracehouse.warehouse.engine.seal import seal_file, seal_of
 from tracehouse.warehouse.engine.store_file import SNAPSHOT_FOLDER, check_room
 from tracehouse.warehouse.engine.writer import Writer
@@ -152,10 +151,8 @@ def _publish(source: int, folder: Path, number: int) -> Snapshot:
             _copy(source, target.fileno(), folder)
             os.fsync(target.fileno())
             os.fchmod(target.fileno(), os.fstat(source).st_mode & _READ_ONLY)
-            failpoint("publish")
             unfinished.rename(path)
             seal_file(path, target.fileno())
-        failpoint("published")
     finally:
         unfinished.unlink(missing_ok=True)
     sync_path(folder)

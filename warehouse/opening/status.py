@@ -17,8 +17,8 @@ from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.connection import reading, translated_errors
 from tracehouse.warehouse.engine.failed_checkpoints import read_failures
 from tracehouse.warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER, log_of
-from tracehouse.warehouse.errors import StoreError, StoreLockedError
-from tracehouse.warehouse.opening.read import OpenedStore, open_live, open_snapshot, store_exists
+from tracehouse.warehouse.errors import DamagedStoreError, StoreError, StoreLockedError
+from tracehouse.warehouse.opening.doors import OpenedStore, open_readable, store_exists
 from tracehouse.warehouse.opening.snapshots import find_snapshots
 from tracehouse.warehouse.queryable import Queryable
 from tracehouse.warehouse.upkeep.compact import is_compaction_wanted
@@ -149,21 +149,14 @@ def read_status(store: Path, *, writer: Queryable | None = None) -> StoreStatus:
 
 
 def _read_counts(store: Path) -> StoreStatus:
-    locked, counted = None, StoreStatus()
     try:
         if not store_exists(store):
             raise StoreError(str(store), "no store here; check --store and $TRACEHOUSE_STORE")
-        try:
-            opened: OpenedStore | None = open_live(store, wait=0.0, is_urgent=True)
-        except StoreLockedError as error:
-            locked, opened = error, open_snapshot(store)
-        if opened:
-            counted = _count(store, opened)
+        return _count(store, open_readable(store, wait=0.0, is_urgent=True))
+    except StoreLockedError as error:
+        return StoreStatus(is_locked=True, writer_process_id=error.pid)
     except StoreError as error:
-        counted = StoreStatus(problem=error.problem)
-    if locked:
-        return counted._replace(is_locked=True, writer_process_id=locked.pid)
-    return counted
+        return StoreStatus(problem=error.problem)
 
 
 def _query_writer(store: Path, writer: Queryable) -> StoreStatus:
@@ -173,8 +166,10 @@ def _query_writer(store: Path, writer: Queryable) -> StoreStatus:
 
 
 def _count(store: Path, opened: OpenedStore) -> StoreStatus:
-    archive = Archive(store)
+    archive, failure = Archive(store), opened.failure
     try:
+        if isinstance(failure, DamagedStoreError):
+            raise failure
         connection = opened.answering.connection("trusted")
         with translated_errors(store, opened.answering.file), reading(connection):
             found = connection.sql(read_statement(_COUNTS), params=_segments(archive))
@@ -183,9 +178,10 @@ def _count(store: Path, opened: OpenedStore) -> StoreStatus:
             unindexed = find_unindexed(connection, archive)
     finally:
         opened.release()
-    if opened.snapshot:
-        return StoreStatus(counts=counts, counted_at=opened.snapshot.taken_at)
-    return StoreStatus(counts=counts, unindexed_segments=len(unindexed))
+    if opened.snapshot is None:
+        return StoreStatus(counts=counts, unindexed_segments=len(unindexed))
+    locked = StoreStatus(is_locked=True, writer_process_id=failure.pid if failure else None)
+    return locked._replace(counts=counts, counted_at=opened.snapshot.taken_at)
 
 
 def _segments(archive: Archive) -> dict[str, object]:

@@ -28,7 +28,6 @@ from tracehouse.warehouse.archive.segments import read_entries
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.checksums import TABLES_OF_DUMPS
 from tracehouse.warehouse.engine.connection import registered, transaction, translated_errors
-from tracehouse.warehouse.engine.failpoints import failpoint
 from tracehouse.warehouse.engine.store_file import FILE_NAME
 from tracehouse.warehouse.errors import StoreError
 from tracehouse.warehouse.load.ids import merge_dimensions
@@ -131,7 +130,6 @@ def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
     hashes = {row[0] for row in connection.execute(read_statement("unerased_dumps")).fetchall()}
     last = connection.sql(_LAST).to_arrow_table()["last"][0].as_py()
     decided = {row[0] for row in connection.execute(_DECIDED).fetchall()}
-    failpoint("erase snapshots")
     delete_snapshots(store)  # first, as segments need room
     found = _Contents(archive, hashes, decided, last)
     dirty_paths, kept_files = found.sort()
@@ -141,8 +139,11 @@ def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
         if dirty and len(dirty) == len(files):
             rewrite_segments(archive, dirty[:1], found.erased)
         delete_segments(archive, dirty)
-    failpoint("erased")
-    kept = pa.Table.from_pylist(kept_files, _FILE)
+    _mark_erased(connection, pa.Table.from_pylist(kept_files, _FILE))
+
+
+def _mark_erased(connection: duckdb.DuckDBPyConnection, kept: pa.Table) -> None:
+    """Record that the archive has only these files; then no forgotten dump is in it."""
     with transaction(connection), registered(connection, "kept_files", kept):
         connection.execute(read_statement("keep_archived_files"))
 

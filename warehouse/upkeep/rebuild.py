@@ -29,7 +29,6 @@ from tracehouse.warehouse.engine.failed_checkpoints import (
     read_failures,
     record_rebuild,
 )
-from tracehouse.warehouse.engine.failpoints import failpoint
 from tracehouse.warehouse.engine.log_sum import sum_of
 from tracehouse.warehouse.engine.migrations import migrate, schema_version, supported_schema
 from tracehouse.warehouse.engine.store_file import FILE_NAME, log_of, make_file
@@ -349,7 +348,6 @@ def _set_aside(file: Path, *, is_kept: bool) -> list[Path]:
     stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
     kept = []
     for old in (file, log_of(file), sum_of(file)):
-        failpoint("set aside")
         if old.exists():
             kept.append(old.rename(old.with_name(f"{old.name}.old-{stamp}")))
     return kept

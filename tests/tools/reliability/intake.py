@@ -2,7 +2,7 @@
 
 Two processes hand the same dumps over in several threads, each dump up to five times and under
 several names, while one of them drains the inbox. Both are killed at random moments, or where
-`failpoint` says. Then the store must be ready in time, and hold what `judge_store` demands.
+`moments` says. Then the store must be ready in time, and hold what `judge_store` demands.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from threading import Thread
 from typing import Any
 
 from tests.support.forks import fork, wait
+from tests.support.kills import die_at
 from tests.support.tiny_dumps import tiny_dump, tiny_dump_events, tiny_incoming
 from tests.tools.reliability.findings import Results, run_recorded
 from tests.tools.reliability.judge import judge_store
 from tests.tools.reliability.rounds import KillTrial, kill_stores
 from tracehouse import Inbox, Warehouse
 from tracehouse.warehouse.archive.archive import Archive
-from tracehouse.warehouse.engine.failpoints import VARIABLE
 from tracehouse.warehouse.errors import StoreError
 from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
-FAILPOINTS = (
+MOMENTS = (
     "log append", "log sync", "log synced", "log seal", "claim", "decoded", "seal", "commit",
     "log sum", "committed", "log clear", "checkpoint", "swap",
 )  # fmt: skip
@@ -66,7 +66,7 @@ class Trial(KillTrial):
         for number in numbers:
             self._events[_hash(number)] = tiny_dump_events(number)
         seeds = random_.random(), random_.random()
-        often = 3 if point in FAILPOINTS[:3] else 1
+        often = 3 if point in MOMENTS[:3] else 1
         wanted = f"{point}:{random_.randint(1, often)}" if point else ""
         before = self.acknowledged.stat().st_size
         draining = fork(lambda: self._hand_over(numbers, seeds[0], wanted, is_draining=True))
@@ -112,7 +112,7 @@ class Trial(KillTrial):
         random_.shuffle(deliveries)
         acknowledged = os.open(self.acknowledged, os.O_WRONLY | os.O_APPEND)
         if point:
-            os.environ[VARIABLE] = point
+            die_at(point)
         with Inbox.open(self.store) as inbox:
             threads = [
                 Thread(target=_accept, args=(inbox, deliveries[i::THREADS], acknowledged))
@@ -153,10 +153,10 @@ def torture(count: int, *, seed: int, points: Sequence[str] = ()) -> dict[str, A
 
 
 def run(count: int, seed: int) -> Results:
-    """Kill at random moments, and at each failpoint."""
+    """Kill at random moments, and at each named one."""
     return {
         "random_moments": torture(count, seed=seed),
-        "failpoints": torture(count // 5, seed=seed, points=FAILPOINTS),
+        "named_moments": torture(count // 5, seed=seed, points=MOMENTS),
     }
 
 

@@ -21,7 +21,7 @@ class KillTrial(ABC):
 
     @abstractmethod
     def kill_round(self, random_: random.Random, point: str = "") -> str:
-        """Kill a process at a failpoint, or at some moment; the outcome of the process."""
+        """Kill a process at a named moment, or at a random one; the outcome of the process."""
 
     def check_round(self) -> str:
         """Problems of the store after a round; "" without any."""
@@ -46,7 +46,7 @@ def kill_stores(
         make: Begins with a store at a path where there is none yet.
         count: Rounds, of all stores together.
         seed: Chooses the moments.
-        points: Failpoints.
+        points: Names of moments.
 
     Returns:
         The stores, and what is recorded.

@@ -1,7 +1,7 @@
 """Kill a service under load, again and again, and hold what it acknowledged against its store.
 
 Clients upload small dumps and some that are spooled, alone and in batches, and write down what was
-acknowledged. The service is killed at random moments, or where `failpoint` says, and started again
+acknowledged. The service is killed at random moments, or where `moments` says, and started again
 over what is left. After some rounds it is told to end, and its store must hold what `judge_store`
 demands: `make torture-service`.
 """
@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.support.kills import environment
 from tests.support.service_process import NotStartedError, ServiceProcess
 from tests.tools.reliability.findings import Results, run_recorded
 from tests.tools.reliability.judge import judge_store
@@ -25,15 +26,14 @@ from tests.tools.reliability.rounds import KillTrial, kill_stores
 from tests.tools.service.client import Tally, uploading
 from tests.tools.service.dumps import DumpMaker, Packet
 from tracehouse import Warehouse
-from tracehouse.warehouse.engine.failpoints import VARIABLE
 
-FAILPOINTS = (
+MOMENTS = (
     "log append", "log sync", "log synced", "spool sync", "spool sealed", "log seal", "claim",
     "decoded", "seal", "commit", "committed", "log clear", "checkpoint", "published",
 )  # fmt: skip
 CONNECTIONS = 8
 LONGEST_LIFE = 2.5  # seconds from its first answer
-LONGEST_WAIT = 20.0  # likewise, for it to reach a failpoint
+LONGEST_WAIT = 20.0  # likewise, for it to reach a named moment
 SMALL, LARGE = 20, 9_000  # events; the large ones are spooled
 LARGE_SHARE = 0.05
 BATCH_SHARE = 0.3  # of requests
@@ -64,12 +64,12 @@ class Trial(KillTrial):
             return "killed" if point and error.status == -signal.SIGKILL else "broken"
 
     def _kill_round(self, random_: random.Random, point: str) -> str:
-        environment = {VARIABLE: f"{point}:{random_.randint(1, 3)}"} if point else {}
+        killed = environment(f"{point}:{random_.randint(1, 3)}") if point else {}
         seconds = LONGEST_WAIT if point else random_.uniform(0.05, LONGEST_LIFE)
         tally = Tally(lambda sha256: self.acknowledged.update([sha256]))
         packets = self._packets(random.Random(random_.random()))  # noqa: S311 - for sizes
         with (
-            ServiceProcess(self.store, environment, snapshot_seconds=1, **SETTINGS) as service,
+            ServiceProcess(self.store, killed, snapshot_seconds=1, **SETTINGS) as service,
             uploading(service.port, packets, tally, connections=CONNECTIONS),
         ):
             return _kill(service, seconds, is_random=not point)
@@ -122,10 +122,10 @@ def torture(count: int, *, seed: int, points: Sequence[str] = ()) -> dict[str, A
 
 
 def run(count: int, seed: int) -> Results:
-    """Kill at random moments, and at each failpoint."""
+    """Kill at random moments, and at each named one."""
     return {
         "random_moments": torture(count, seed=seed),
-        "failpoints": torture(count // 4, seed=seed, points=FAILPOINTS),
+        "named_moments": torture(count // 4, seed=seed, points=MOMENTS),
     }
 
 

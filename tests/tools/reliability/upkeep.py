@@ -1,7 +1,7 @@
 """Kill those who keep a store in order, again and again: `make torture`.
 
 A store with a history goes through one command, which is killed at a random moment, or wherever
-`failpoint` lets it be killed, one place after the other. Whoever opens the store next must find it
+`moments` lets it be killed, one place after the other. Whoever opens the store next must find it
 as it was before the command or as it is after it, with an archive that is whole and gives the same
 tables when the store is rebuilt from it.
 """
@@ -23,19 +23,19 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from tests.support.forks import BAD_ENDS, fork, kill_after, wait
+from tests.support.kills import die_at
 from tests.tools.reliability.findings import Findings, Results, run_recorded
 from tests.tools.reliability.operations import Operation, list_operations, make_history, write_files
 from tracehouse import Warehouse
 from tracehouse.ingest.schemas.dumps import STORED
 from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.archive.verification import indexed_segments, verify_archive
-from tracehouse.warehouse.engine.failpoints import VARIABLE
 from tracehouse.warehouse.engine.seal import seal_of
 from tracehouse.warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER
 from tracehouse.warehouse.errors import StoreError
 from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
-FAILPOINTS = (
+MOMENTS = (
     "decoded", "seal", "sealed", "commit", "log sum", "committed", "checkpoint",
     "delete segment", "erase snapshots", "erased", "set aside", "swap", "swapped", "publish",
     "published",
@@ -101,7 +101,7 @@ class Trial:
         return Expectation(name, operation, before, read_state(self._store), seconds)
 
     def kill(self, expected: Expectation, *, seconds: float = 0.0, point: str = "") -> str:
-        """The outcome of an operation that is killed after a time or at a failpoint."""
+        """The outcome of an operation that is killed after a time or at a named moment."""
         self._copy()
         act = partial(self._do, expected.operation, point)
         return wait(fork(act)) if point else kill_after(seconds, act)
@@ -175,7 +175,8 @@ class Trial:
         assert outcome == "done", (self._folder / "output").read_text()
 
     def _do(self, operation: Operation, point: str) -> None:
-        os.environ[VARIABLE] = point
+        if point:
+            die_at(point)
         self._quietly(partial(operation, self._store))
 
     def _quietly(self, action: Callable[[], None]) -> None:
@@ -203,7 +204,7 @@ def random_moments(trial: Trial, count: int, random_: random.Random) -> Iterator
 
 
 def every_point(trial: Trial, points: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Kill operations at each failpoint, each time that they reach it."""
+    """Kill operations at each named moment, each time that they reach it."""
     for expected in trial.expected:
         for point in points:
             outcome, count = "killed", 0
@@ -232,10 +233,10 @@ def torture(
 
 
 def run(count: int, seed: int) -> Results:
-    """Kill at random moments, and at every failpoint."""
+    """Kill at random moments, and at each named one."""
     return {
         "random_moments": torture(count, seed=seed),
-        "failpoints": torture(0, seed=seed, points=FAILPOINTS),
+        "named_moments": torture(0, seed=seed, points=MOMENTS),
     }
 
 

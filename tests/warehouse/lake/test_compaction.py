@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.kills import environment
 from tests.support.lakes import dump_ids, files_of, fill, rows_of, rows_only_farm
 from tracehouse import Warehouse
-from tracehouse.warehouse.engine.failpoints import VARIABLE
 from tracehouse.warehouse.lake import compaction
 from tracehouse.warehouse.lake.commits import read_state
 from tracehouse.warehouse.lake.compaction import GRACE, compact_lake
@@ -175,7 +175,7 @@ def test_killed_at_any_moment_it_is_done_by_the_next_call(
     for moment in ("lake file:4", "lake file:13", "lake commit:1", "lake committed:1"):
         for now in (datetime.now(UTC), LATER):
             args = [sys.executable, "-c", COMPACT, str(place), now.isoformat()]
-            subprocess.run(args, env=os.environ | {VARIABLE: moment})
+            subprocess.run(args, env=os.environ | environment(moment))
             assert contents(place) == before
             assert verify_lake(Lake(place)) == []
         fill(place, farm, dump_ids(farm)[:0])

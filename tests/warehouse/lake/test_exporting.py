@@ -11,10 +11,10 @@ import pytest
 
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.etrecord_builder import MODELS
+from tests.support.kills import environment
 from tests.support.lakes import files_of, rows_of
 from tests.support.stores import COUNTERS, MANIFEST, ingest, write
 from tracehouse import Warehouse
-from tracehouse.warehouse.engine.failpoints import VARIABLE
 from tracehouse.warehouse.lake import exporting
 from tracehouse.warehouse.lake.commits import read_state
 from tracehouse.warehouse.lake.exporting import ExportProgress, ExportSummary
@@ -251,7 +251,7 @@ def test_an_export_that_is_killed_leaves_no_trace(store: Path, place: Path, poin
 
 def kill_export(store: Path, place: Path, point: str) -> None:
     args = [sys.executable, "-c", EXPORT, str(store), str(place)]
-    assert subprocess.run(args, env=os.environ | {VARIABLE: point}).returncode == -9
+    assert subprocess.run(args, env=os.environ | environment(point)).returncode == -9
 
 
 @pytest.mark.system

@@ -18,7 +18,6 @@ from tests.support.kills import kill_at
 from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, open_now, write
 from tracehouse import Warehouse
 from tracehouse.warehouse.archive.archive import Archive
-from tracehouse.warehouse.engine.failpoints import failpoint
 from tracehouse.warehouse.engine.store_file import FILE_NAME
 from tracehouse.warehouse.errors import (
     ArchiveError,
@@ -124,9 +123,8 @@ def test_a_damaged_file_is_never_left_without_its_log(store: Path) -> None:
     def spoil() -> None:
         with Warehouse.open_to_write(store) as warehouse:
             warehouse.writing.execute("DELETE FROM events")
-            failpoint("spoilt")
 
-    kill_at("spoilt:1", spoil)
+    kill_at("checkpoint:1", spoil)
     kill_at("set aside:2", lambda: rebuild_store(store))
     with pytest.raises(DamagedStoreError, match="'tracehouse store rebuild'"):
         Warehouse.open(store, read_only=True).schema()

@@ -48,7 +48,7 @@ ALL = "SELECT DISTINCT e FROM events AS e"
 READER = """
 import sys
 from pathlib import Path
-from tests.warehouse.opening.test_read import count_consistently
+from tests.warehouse.opening.test_doors import count_consistently
 while not Path(sys.argv[2]).exists():
     print(count_consistently(Path(sys.argv[1]))[1], flush=True)
 """
@@ -90,7 +90,7 @@ def test_a_snapshot_is_read_only_while_another_writes(store: Path) -> None:
 def test_a_reader_beside_a_waiting_writer_reads_a_snapshot_or_the_store_a_little_later(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracehouse.warehouse.opening.read.PATIENCE", 0.1)
+    monkeypatch.setattr("tracehouse.warehouse.opening.doors.PATIENCE", 0.1)
     with Warehouse.open(store, read_only=True) as reader, ThreadPoolExecutor(1) as pool:
         writer = pool.submit(Warehouse.open, store, wait=60)
         while count_consistently(store) == (1, False):
@@ -106,7 +106,7 @@ def test_a_reader_beside_a_waiting_writer_reads_a_snapshot_or_the_store_a_little
 def test_without_a_snapshot_a_reader_waits_for_a_writer_that_is_soon_done(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracehouse.warehouse.opening.read.PATIENCE", 60.0)
+    monkeypatch.setattr("tracehouse.warehouse.opening.doors.PATIENCE", 60.0)
     find_snapshots(store)[0].path.unlink()
     reader = open_now(store, read_only=True)
     with ThreadPoolExecutor(2) as pool:
