@@ -14,7 +14,7 @@ from tracehouse.queries.explain.content import (
     RunTimes,
     TimeFrame,
 )
-from tracehouse.queries.explain.wording import differing
+from tracehouse.queries.explain.programs import differing
 from tracehouse.queries.report.content import Group
 from tracehouse.queries.report.figures import cost_text, count_text, delta_text, name_text
 

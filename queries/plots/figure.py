@@ -1,4 +1,4 @@
-"""An answer as a drawing: bars, or lines over builds. Pure.
+"""An answer as a file of SVG: bars, or lines over builds. Pure.
 
 The columns determine what is drawn: the value is the first existing column of VALUES, else the
 first share or time, else the first number; rows are labelled by those columns of NAMES that differ.
@@ -10,19 +10,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import svg
-
-from tracehouse.queries.plots.line_figure import DARK, STYLE, WIDTH, line_figure
+from tracehouse.queries.drawing.bars import Bar, draw_bars_file
+from tracehouse.queries.drawing.line_chart import MOST_LINES, Line, LineChart, draw_lines_file
 from tracehouse.queries.plots.terminal import HISTORIES, series_columns
-from tracehouse.queries.report.drawing import Scale, label, title
-from tracehouse.queries.report.figures import (
-    count_text,
-    delta_text,
-    duration_text,
-    name_text,
-    number_text,
-)
-from tracehouse.queries.report.line_chart import Line, LineChart
+from tracehouse.queries.report.figures import count_text, delta_text, duration_text, number_text
 from tracehouse.warehouse.errors import QueryError
 
 if TYPE_CHECKING:
@@ -38,8 +29,6 @@ NAMES = (
     "problem", "position", "run_index", "dump_id",
 )  # fmt: skip
 MOST_BARS = 60
-MOST_LINES = 8
-_ROW, _SIDE, _MARGIN = 22, 380, 12
 _IDS = ("_id", "_index", "ordinal", "rank")
 
 
@@ -57,21 +46,19 @@ def query_figure(name: str, table: pa.Table, params: Mapping[str, object]) -> st
         chart = history_chart(name, table)
         more = f"the first {MOST_LINES} of {count_text(_count_series(table), 'line')}"
         note = more if _count_series(table) > MOST_LINES else ""
-        return line_figure(chart, f"{name}: {value}", note=note)
+        return draw_lines_file(chart, f"{name}: {value}", note=note)
     if name in COMPARISONS:
         from tracehouse.queries.comparison import picture_of_rows
 
         builds = {name: str(params.get(name, name)) for name in ("base", "head")}
         return picture_of_rows(table.to_pylist(), **builds)  # of which some have no change
-    parts, height = _bars(rows, value)
-    head = label(_MARGIN, 20, f"{name}: {value}", "start")
-    drawn = svg.SVG(
-        width=WIDTH,
-        height=height,
-        viewBox=f"0 0 {WIDTH} {height}",  # type: ignore[arg-type]
-        elements=[title(f"{name}: {value}"), svg.Style(text=f"{STYLE}{DARK}}}"), head, *parts],
-    )
-    return drawn.as_str() + "\n"
+    shown = rows[:MOST_BARS]
+    note = f"the first {MOST_BARS} of {count_text(len(rows), 'row')}" if shown != rows else ""
+    bars = [
+        Bar(text, float(row[value]), _value_text(value, row[value]))
+        for row, text in zip(shown, _names(shown), strict=True)
+    ]
+    return draw_bars_file(bars, f"{name}: {value}", note=note)
 
 
 def value_column(name: str, table: pa.Table) -> str:
@@ -98,30 +85,6 @@ def value_column(name: str, table: pa.Table) -> str:
     return found
 
 
-def _bars(rows: Sequence[dict[str, Any]], value: str) -> tuple[list[svg.Element], int]:
-    """A bar per row, and the total height."""
-    shown = rows[:MOST_BARS]
-    names = _names(shown)
-    values = [float(row[value]) for row in shown]
-    across = Scale(min(0.0, *values), max(0.0, *values) or 1.0, _SIDE, WIDTH - 110)
-    parts: list[svg.Element] = []
-    for i, (row, text) in enumerate(zip(shown, names, strict=True)):
-        y, (start, end) = 34 + i * _ROW, sorted((across(0.0), across(float(row[value]))))
-        mark = svg.Rect(x=start, y=y, width=max(end - start, 0.5), height=_ROW - 6, class_=["bar"])
-        mark.elements = [title(name_text(text))]
-        parts += [
-            label(_SIDE - 8, y + 12, name_text(text, 56), "end"),
-            mark,
-            label(end + 6, y + 12, _shown(value, row[value]), "start"),
-        ]
-    height = 34 + len(shown) * _ROW + _MARGIN
-    if len(rows) > MOST_BARS:
-        text = f"the first {MOST_BARS} of {count_text(len(rows), 'row')}"
-        parts.append(label(_MARGIN, height, text, "start"))
-        height += _MARGIN
-    return parts, height
-
-
 def history_chart(name: str, table: pa.Table, order: Sequence[str] = ()) -> LineChart:
     """A line per series over the builds; a band between p10 and p90 where the answer has them.
 
@@ -143,7 +106,7 @@ def history_chart(name: str, table: pa.Table, order: Sequence[str] = ()) -> Line
         )
         for text, by_build in zip(names, series.values(), strict=False)
     ]
-    return LineChart(name, "build", builds, lines)
+    return LineChart(name, "build", builds, lines, text=duration_text)
 
 
 def _count_series(table: pa.Table) -> int:
@@ -173,7 +136,7 @@ def _text(parts: Iterable[object]) -> str:
     return " · ".join(str(part) for part in parts if part is not None)
 
 
-def _shown(column: str, value: float) -> str:
+def _value_text(column: str, value: float) -> str:
     if column == "delta":
         return delta_text(value)
     return duration_text(value) if column.endswith("_ns") else number_text(value)

@@ -27,7 +27,8 @@ from tracehouse.cli.serve.page.cells import (
 from tracehouse.cli.serve.page.charts import Chart, draw_chart, spark_plot
 from tracehouse.cli.serve.page.listing import Column, Shown, Table, listing
 from tracehouse.cli.serve.page.page_request import PageRequest
-from tracehouse.queries.plots.figure import MOST_LINES, history_chart
+from tracehouse.queries.drawing.line_chart import MOST_LINES, Mark
+from tracehouse.queries.plots.figure import history_chart
 from tracehouse.queries.plots.terminal import HISTORIES, series_columns
 from tracehouse.queries.report.content import Group, Member, Report
 from tracehouse.queries.report.figures import (
@@ -37,7 +38,6 @@ from tracehouse.queries.report.figures import (
     member_operator,
     operator_text,
 )
-from tracehouse.queries.report.line_chart import Mark
 from tracehouse.queries.report.notes import Note, choose_notes
 from tracehouse.queries.report.plots import note_mark
 from tracehouse.queries.report.settings import Settings

@@ -11,7 +11,8 @@ import pytest
 
 from tests.support.changes import change_row
 from tests.support.strange_names import NAMES
-from tracehouse.queries.plots.figure import MOST_BARS, MOST_LINES, query_figure
+from tracehouse.queries.drawing.line_chart import MOST_LINES
+from tracehouse.queries.plots.figure import MOST_BARS, query_figure
 from tracehouse.warehouse.errors import QueryError
 
 EVIL = "</text></svg><script>alert(1)</script>"
