@@ -1,8 +1,9 @@
-"""Bars and squares: a file of bars, a bar in a cell, and what each build covers."""
+"""Bars: of values, of shares, of changes with their intervals; and what each build covers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import svg
@@ -18,10 +19,12 @@ from tracehouse.queries.drawing.elements import (
     line,
     rectangle,
     short_text,
+    text_width,
     title,
 )
 
 _HEAD, _ROW, _LEFT, _RIGHT = 52, 22, 384, 110
+_TALL = 16  # height of what could not be seen
 _STEP, _SIDE = 14, 11  # from square to square, and the side of one
 
 
@@ -83,3 +86,85 @@ def draw_coverage(builds: Iterable[tuple[str, int]], most: int) -> str:
     text = f"recorded in {covered} of {len(listed):,} build{'' if len(listed) == 1 else 's'}"
     width = max(_STEP, _STEP * len(listed))
     return draw_image(parts, width=width, height=15, text=text, class_="cover")
+
+
+class Interval(NamedTuple):
+    """A change as a share, the ends of its interval, and the smallest change that would show."""
+
+    delta: float | None
+    low: float | None
+    high: float | None
+    zone: float | None = None
+
+    @property
+    def ends(self) -> list[float]:
+        """All that is known of the change and its interval."""
+        return [one for one in (self.delta, self.low, self.high) if one is not None]
+
+
+class Ruler(NamedTuple):
+    """The scale of all bars of a table, in pixels, or in percent of an image's width."""
+
+    scale: Scale
+    ticks: Sequence[float]
+    unit: str = ""  # or %
+
+    def at(self, value: float) -> float | str:
+        """Position of a change; those beyond an end stand at the end."""
+        place = self.scale(min(self.scale.high, max(self.scale.low, value)))
+        return f"{place}{self.unit}" if self.unit else place
+
+    def has(self, value: float) -> bool:
+        """Whether a change is between both ends."""
+        return self.scale.low <= value <= self.scale.high
+
+    def tick_texts(self) -> list[str]:
+        """The ticks in percent, the last with its unit."""
+        texts = [f"{100 * tick:,.10g}".replace("-", "−") for tick in self.ticks]
+        return [*texts[:-1], *(f"{text} %" for text in texts[-1:])]
+
+
+def draw_change_bar(interval: Interval, ruler: Ruler, y: float) -> Iterator[svg.Element]:
+    """What could not be seen, the interval and the change; an arrow where they leave the scale."""
+    scale = ruler.scale
+    if interval.zone is not None:
+        start, end = (
+            scale(max(scale.low, min(scale.high, x))) for x in (-interval.zone, interval.zone)
+        )
+        width = f"{end - start:.1f}{ruler.unit}" if ruler.unit else round(end - start, 1)
+        yield rectangle((ruler.at(-interval.zone), y - _TALL / 2), (width, _TALL), "zone")
+    if ruler.unit:
+        yield line([ruler.at(0.0)], [y - _TALL / 2, y + _TALL / 2], "zero")
+    if interval.low is not None and interval.high is not None:
+        yield line([ruler.at(interval.low), ruler.at(interval.high)], [y], "span")
+    if interval.delta is not None and ruler.has(interval.delta):
+        yield svg.Circle(cx=ruler.at(interval.delta), cy=y, r=4.5, class_=["dot"])  # type: ignore[arg-type]
+    if max(interval.ends, default=0.0) > scale.high:
+        yield _tip(ruler.at(scale.high), y, "M-1 -5l6 5-6 5z")
+    if min(interval.ends, default=0.0) < scale.low:
+        yield _tip(ruler.at(scale.low), y, "M1 -5l-6 5 6 5z")
+
+
+def _tip(x: float | str, y: float, path: str) -> svg.Element:
+    """An arrow where an interval leaves the scale."""
+    tip = svg.Path(d=path, class_=["tip"])  # type: ignore[arg-type]
+    return svg.SVG(x=x, y=y, overflow="visible", xmlns=None, elements=[tip])  # type: ignore[arg-type]
+
+
+def draw_ticks(ruler: Ruler, y: float, room: float) -> Iterator[svg.Element]:
+    """The texts of ticks in so many pixels; those without room are left out."""
+    start, end = ruler.scale.start, ruler.scale.end
+    begin = math.inf
+    drawn: list[svg.Element] = []
+    for tick, text in reversed(list(zip(ruler.ticks, ruler.tick_texts(), strict=True))):
+        place, width = room * (ruler.scale(tick) - start) / (end - start), text_width(text)
+        anchor = "middle"
+        if ruler.unit:  # nothing stands beside the image
+            anchor = (
+                "end" if place > room - width / 2 else "start" if place < width / 2 else "middle"
+            )
+        left = place - {"end": width, "start": 0, "middle": width / 2}[anchor]
+        if left + width + 6 <= begin:
+            begin = left
+            drawn.append(label(ruler.at(tick), y, text, anchor))
+    yield from reversed(drawn)

@@ -12,7 +12,7 @@ import svg
 from tracehouse.queries.drawing.sheet import file_rules
 from tracehouse.queries.printable import printable, shorten
 
-WIDTH = 960  # of a file
+WIDTH = 960  # pixels of a file
 MARGIN = 24
 _LETTER = 0.54  # mean width of a letter, as a share of the size of its font
 _NARROW, _WIDE = frozenset("ijlftrI.,:;|'!()[] "), frozenset("mwMW%@→")
@@ -22,7 +22,7 @@ def text_width(text: str, size: float = 11) -> float:
     """The approximate width of a text in pixels.
 
     >>> text_width("million") < text_width("WWWWWWW"), round(text_width("convolution #2"))
-    (True, 75)
+    (True, 74)
     """
     factors = (0.6 if one in _NARROW else 1.6 if one in _WIDE else 1.0 for one in text)
     return _LETTER * size * sum(factors)
@@ -37,7 +37,7 @@ def fit_text(text: str, room: float, size: float = 11) -> str:
     """An untrusted text on one line, shortened to a width in pixels.
 
     >>> fit_text("convolution #2", 40), fit_text("conv", 40)
-    ('conv…#2', 'conv')
+    ('convol…', 'conv')
     """
     shown = short_text(text, max(1, int(room / (_LETTER * size * 0.6))))
     while text_width(shown, size) > room and len(shown) > 1:

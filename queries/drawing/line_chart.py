@@ -34,7 +34,7 @@ _LEFT, _TOP, _RIGHT, _BOTTOM = 64, 24, 16, 24
 _NAME_ROOM, _MARK_ROOM = 130, 150  # for a name below the axis, and above a mark
 _REACH = 16  # radius around a point that belongs to the point
 _FILE_HEIGHT, _FILE_HEAD, _LEGEND_ROW = 320, 48, 18
-_LEAST_SPAN = 0.05  # of a sparkline, as a share of its values
+_LEAST_SPAN = 0.05  # share of its values that a sparkline spans
 
 
 class Line(NamedTuple):

@@ -14,7 +14,7 @@ from tracehouse.queries.explain.content import (
     RunTimes,
     TimeFrame,
 )
-from tracehouse.queries.explain.programs import differing
+from tracehouse.queries.explain.programs import diff_calls
 from tracehouse.queries.printable import json_text
 from tracehouse.queries.report.change import ChangeTable, change_of_group, change_of_member
 from tracehouse.queries.report.change_text import line_text, terminal_lines
@@ -41,7 +41,7 @@ from tracehouse.queries.report.outline import state_text, tone_of
 from tracehouse.queries.report.tables import Listing, list_sums, make_listing
 from tracehouse.queries.report.terminal import table_lines
 
-PACKAGE = "tracehouse.queries.explain"  # of the template
+PACKAGE = "tracehouse.queries.explain"  # has the templates
 Form = Literal["text", "html", "markdown", "json"]
 MEDIA_TYPES: Mapping[Form, str] = {
     "html": "text/html; charset=utf-8",
@@ -59,7 +59,7 @@ SUFFIXES: Mapping[str, Form] = {
 LEAST_SHARE = 0.005  # share of a run's time, for a part that has a row
 _WIDTH = 100
 _MOST_CHANGES = 24
-_MOST_ROWS = 40  # of a table in Markdown
+_MOST_ROWS = 40  # in a table of Markdown
 _MOST_NODES = 3
 _NOWHERE = Origin(where="", nodes=[], is_whole_call=False, modules=[], sources=[])
 
@@ -247,7 +247,7 @@ def _program_listings(explanation: Explanation) -> Iterator[Listing]:
 
 def _change_cells(change: ProgramChange) -> tuple[str, ...]:
     """A difference of programs as cells of a table."""
-    base, head = differing(change.base, change.head)
+    base, head = diff_calls(change.base, change.head)
     return change.change, change.part, *(name_text(x, MAX_TEXT) for x in (change.name, base, head))
 
 

@@ -61,10 +61,10 @@ def changes_of_files(rows: pa.Table) -> list[ProgramChange]:
     ]
 
 
-def differing(base: str | None, head: str | None) -> tuple[str, str]:
+def diff_calls(base: str | None, head: str | None) -> tuple[str, str]:
     """The types and arguments in which two calls differ.
 
-    >>> differing("(f32[2], dim=1) → f32[2] in a kernel", "(f32[3], dim=1) → f32[2] in a kernel")
+    >>> diff_calls("(f32[2], dim=1) → f32[2] in a kernel", "(f32[3], dim=1) → f32[2] in a kernel")
     ('f32[2]', 'f32[3]')
     """
     if base is None or head is None:

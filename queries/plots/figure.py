@@ -51,7 +51,7 @@ def query_figure(name: str, table: pa.Table, params: Mapping[str, object]) -> st
         from tracehouse.queries.comparison import picture_of_rows
 
         builds = {name: str(params.get(name, name)) for name in ("base", "head")}
-        return picture_of_rows(table.to_pylist(), **builds)  # of which some have no change
+        return picture_of_rows(table.to_pylist(), **builds)  # some rows have no change
     shown = rows[:MOST_BARS]
     note = f"the first {MOST_BARS} of {count_text(len(rows), 'row')}" if shown != rows else ""
     bars = [

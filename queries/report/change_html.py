@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from tracehouse.queries.drawing.axis import Scale
+from tracehouse.queries.drawing.bars import Interval, Ruler, draw_change_bar, draw_ticks
 from tracehouse.queries.drawing.elements import draw_image
-from tracehouse.queries.drawing.intervals import Interval, Ruler, draw_bar, draw_ticks
 from tracehouse.queries.report.change import Change, ChangeTable, IntervalScale, Kind
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def interval(change: Change, scale: IntervalScale, *, has_ticks: bool = False) -
     """The change and its interval on a scale, as wide as its page wants it."""
     ruler = _ruler(scale)
     drawn = Interval(change.delta, change.low, change.high, change.zone)
-    parts = [*draw_bar(drawn, ruler, _MIDDLE)]
+    parts = [*draw_change_bar(drawn, ruler, _MIDDLE)]
     if has_ticks:
         parts += draw_ticks(ruler, _TICKS_AT, _CARD_ROOM)
     text = change.percent if change.low is None else f"{change.percent}, between {change.between}"

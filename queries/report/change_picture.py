@@ -8,6 +8,7 @@ from textwrap import wrap
 import svg
 
 from tracehouse.queries.drawing.axis import Scale
+from tracehouse.queries.drawing.bars import Interval, Ruler, draw_change_bar, draw_ticks
 from tracehouse.queries.drawing.elements import (
     MARGIN,
     WIDTH,
@@ -17,7 +18,6 @@ from tracehouse.queries.drawing.elements import (
     line,
     title,
 )
-from tracehouse.queries.drawing.intervals import Interval, Ruler, draw_bar, draw_ticks
 from tracehouse.queries.report.change import Change, ChangeTable
 from tracehouse.queries.report.figures import count_text, shorten_name
 
@@ -81,7 +81,7 @@ def _row(change: Change, table: ChangeTable, ruler: Ruler, top: int) -> Iterator
     yield operator
     yield label(MARGIN, top + 23, fit_text(where, _LEFT - MARGIN - _GAP))
     interval = Interval(change.delta, change.low, change.high, change.zone)
-    yield from draw_bar(interval, ruler, y)
+    yield from draw_change_bar(interval, ruler, y)
     if change.delta is None:
         yield _say(change.word, 0.0, ruler, y)
     elif change.delta < 0:

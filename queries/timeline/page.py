@@ -14,11 +14,10 @@ from typing import Any
 
 from tracehouse.queries.drawing.sheet import EVENTS, custom_properties
 from tracehouse.queries.printable import json_text, printable
-from tracehouse.queries.timeline.arguments import event_arguments, module_text, stack_trace
-from tracehouse.queries.timeline.events import TimedEvent
+from tracehouse.queries.timeline.events import TimedEvent, event_arguments, module_text, stack_trace
 from tracehouse.queries.timeline.slices import TimedRun, TimedRuns, track_name
 
-MOST_FRAMES = 200  # of a stack; deeper frames count for the last one
+MOST_FRAMES = 200  # in a stack; deeper frames count for the last one
 
 Stack = tuple[str, ...]
 
@@ -45,7 +44,7 @@ def stacks(shown: TimedRuns) -> Iterator[tuple[Stack, int]]:
                 yield stack, own
 
 
-def folded_lines(shown: Sequence[TimedRuns]) -> Iterator[str]:
+def fold_stacks(shown: Sequence[TimedRuns]) -> Iterator[str]:
     """Sorted lines of stacks and nanoseconds for flamegraph.pl.
 
     With several dumps, the dump is the outermost frame.

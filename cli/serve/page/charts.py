@@ -1,4 +1,4 @@
-"""The charts of the site: lines over builds or of an answer to SQL, sparklines, and coverage."""
+"""The charts of the site: lines over builds or of an answer to SQL, sparklines, timelines."""
 
 from __future__ import annotations
 
@@ -27,9 +27,19 @@ from tracehouse.queries.drawing.line_chart import (
 from tracehouse.queries.drawing.sheet import colour_class
 from tracehouse.queries.plain_values import plain_rows
 from tracehouse.queries.report.figures import measure_text, name_text
+from tracehouse.queries.timeline.run_picture import (
+    WHOLE,
+    Part,
+    Slice,
+    Timeline,
+    timeline_figure,
+    timeline_plot,
+)
 
+PART_FIELDS = ("from", "to", "event", "ordinal")
+_MOST_NS = 1e15
 _WIDTH, _HEIGHT = 720, 260
-MOST_ROWS = 5000  # of an answer that is drawn
+MOST_ROWS = 5000  # in an answer that is drawn
 MOST_PLACES = 200
 _UNITS_NS = {"_ns": 1.0, "_us": 1e3, "_ms": 1e6}  # by the end of a column's name
 
@@ -155,3 +165,33 @@ def _chart(table: pa.Table) -> LineChart:
     return LineChart(
         name_text(what), name_text(noun), list(places), lines, axis=axis, is_live=True, text=text
     )
+
+
+def read_part(request: Address) -> Part:
+    """The part of runs in the address (from=, to=), with what is to be pointed out (event=).
+
+    Raises:
+        Problem: 400 if it is no part.
+    """
+    given = [request.fields.get(name) or "0" for name in PART_FIELDS[:2]]
+    try:
+        start, end = map(float, given)
+    except ValueError:
+        start, end = 0.0, -1.0
+    if not (0 <= start < _MOST_NS and (end == 0 or start < end < _MOST_NS)):
+        raise Problem(400, "from", f"from={given[0]}, to={given[1]}, wanted two times in ns")
+    zoom = lambda low, high: request.here(**{"from": f"{low:.0f}", "to": f"{high:.0f}"})  # noqa: E731
+    changed = [request.fields.get(name, "") for name in PART_FIELDS[2:]]
+    whole = request.here(**dict.fromkeys(PART_FIELDS[:2], ""))
+    return Part(start, end, zoom, tuple(filter(None, changed)), whole)
+
+
+def timeline_chart(slices: Sequence[Slice], drawing: str, part: Part = WHOLE) -> list[Chart]:
+    """The chart of a run, with the address of its drawing; empty without slices."""
+    if not slices:
+        return []
+    timeline = Timeline.of(slices, part)
+    drawn = timeline_plot(timeline, part=part)
+    file = [(drawing, "svg", "timeline.svg")]
+    return [Chart(drawn, scales=part.scales, files=file,
+                  file=lambda: timeline_figure(timeline))]  # fmt: skip

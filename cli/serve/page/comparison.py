@@ -9,11 +9,10 @@ from typing import Any
 
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.page.cells import PLACE, Row, history_link, link, pick
-from tracehouse.cli.serve.page.charts import Chart
+from tracehouse.cli.serve.page.charts import PART_FIELDS, Chart, read_part
 from tracehouse.cli.serve.page.dumps import read_run, slices_of
 from tracehouse.cli.serve.page.filter_form import Wanted, filter_form
 from tracehouse.cli.serve.page.page_request import DATES, NAMES, PageRequest
-from tracehouse.cli.serve.page.timeline import PART_FIELDS, read_part
 from tracehouse.queries.comparison import describe_pair
 from tracehouse.queries.report.comparable import find_obstacle
 from tracehouse.queries.report.figures import duration_text, name_text

@@ -8,7 +8,7 @@ from html import unescape
 
 from starlette.testclient import TestClient
 
-from tracehouse.cli.serve.page.timeline import timeline_chart
+from tracehouse.cli.serve.page.charts import timeline_chart
 
 
 def test_without_slices_there_is_no_chart() -> None:
