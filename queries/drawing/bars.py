@@ -25,6 +25,7 @@ from tracehouse.queries.drawing.elements import (
 
 _HEAD, _ROW, _LEFT, _RIGHT = 52, 22, 384, 110
 _TALL = 16  # height of what could not be seen
+_STACK_GAP, _LEAST_PART = 0.2, 0.4  # percent of a bar
 _STEP, _SIDE = 14, 11  # from square to square, and the side of one
 
 
@@ -69,6 +70,18 @@ def draw_share(share: float) -> str:
         svg.Rect(width=f"{100 * share:.1f}%", height=8, rx=2),  # type: ignore[arg-type]
     ]
     return draw_image(parts, width=None, height=8, text="", class_="bar")
+
+
+def draw_stack(sizes: Sequence[tuple[str, int]], text: str) -> str:
+    """A bar of parts, which are classes and sizes; the page colours them."""
+    total, start = max(sum(size for _, size in sizes), 1), 0.0
+    parts: list[svg.Element] = []
+    for class_, size in sizes:
+        share = 100 * size / total
+        width = max(share - _STACK_GAP, _LEAST_PART)
+        parts.append(rectangle((f"{start:.2f}%", 0), (f"{width:.2f}%", 8), class_))
+        start += share
+    return draw_image(parts, width=None, height=8, text=text, class_="stack")
 
 
 def draw_coverage(builds: Iterable[tuple[str, int]], most: int) -> str:

@@ -7,7 +7,7 @@ first share or time, else the first number; rows are labelled by those columns o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tracehouse.queries.drawing.bars import Bar, draw_bars_file
@@ -19,6 +19,7 @@ from tracehouse.warehouse.errors import QueryError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Row = Mapping[str, Any]
 COMPARISONS = ("comparison", "regression_deltas")  # drawn by their verdicts
 VALUES = (
     "delta", "p50_ns", "self_ns", "median_ns", "duration_ns", "value_ns", "total_ns",
@@ -85,28 +86,74 @@ def value_column(name: str, table: pa.Table) -> str:
     return found
 
 
-def history_chart(name: str, table: pa.Table, order: Sequence[str] = ()) -> LineChart:
+def history_chart(
+    name: str,
+    table: pa.Table,
+    order: Sequence[str] = (),
+    *,
+    values: Iterable[Row] = (),
+    href: Callable[[Row, str], str] | None = None,
+) -> LineChart:
     """A line per series over the builds; a band between p10 and p90 where the answer has them.
 
-    Without their order, builds stand as the answer first names them.
+    A series whose dumps run at two speeds, as `values` of the query `dump_values` show, has a line
+    for each. Without their order, builds stand as the answer first names them. `href` makes the
+    address of a series in a build.
     """
     value, keys, rows = HISTORIES[name], series_columns(table), table.to_pylist()
     known = dict.fromkeys(row["build"] for row in rows)
     builds = [build for build in order if build in known] or list(known)
-    series: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
+    series: dict[tuple[Any, ...], dict[str, Row]] = {}
     for row in rows:
         series.setdefault(tuple(row[key] for key in keys), {})[row["build"]] = row
+    dumps: dict[tuple[Any, ...], dict[str, list[float]]] = {}
+    has_room = 2 * len(series) <= MOST_LINES
+    for row in values if has_room else ():
+        own = dumps.setdefault(tuple(row[key] for key in keys), {})
+        own.setdefault(row["build"], []).append(row["value"])
     names = _names([dict(zip(keys, key, strict=True)) for key in list(series)[:MOST_LINES]])
-    lines = [
-        Line(
+    lines: list[Line] = []
+    for text, (key, by_build) in zip(names, series.items(), strict=False):
+        one = Line(
             text,
             [by_build[build][value] if build in by_build else None for build in builds],
             low=_edge(by_build, builds, "p10_ns"),
             high=_edge(by_build, builds, "p90_ns"),
         )
-        for text, by_build in zip(names, series.values(), strict=False)
-    ]
+        first = next(iter(by_build.values()))
+        hrefs = [href(first, build) for build in builds] if href else []
+        found = split_speeds(text, [dumps.get(key, {}).get(build, []) for build in builds])
+        lines += [each._replace(hrefs=hrefs) for each in found or [one]]
     return LineChart(name, "build", builds, lines, text=duration_text)
+
+
+def split_speeds(name: str, builds: Sequence[Sequence[float]]) -> list[Line]:
+    """A line for each of two speeds at which dumps run; none if they run at one.
+
+    There are two if a gap divides all dumps, and most builds have dumps on both sides: a step from
+    one level to another is no second speed.
+    """
+    import numpy as np
+
+    from tracehouse.warehouse.statistics.two_samples import LEAST_SHARE, find_gap
+
+    logs = [np.log([value for value in values if value > 0]) for values in builds]
+    (split,), _ = find_gap(np.concatenate([np.empty(0), *logs])[None])
+    slow = [(values > split) for values in logs]
+    shares = [float(each.mean()) for each in slow if len(each)]
+    divided = sum(LEAST_SHARE <= share <= 1 - LEAST_SHARE for share in shares)
+    if math.isnan(split) or 2 * divided <= len(shares):
+        return []
+    lines = []
+    for word, chosen in (("slow", slow), ("fast", [~each for each in slow])):
+        own = [values[each] for values, each in zip(logs, chosen, strict=True)]
+        medians = [float(np.exp(np.median(each))) if len(each) else None for each in own]
+        details = [
+            f"{len(each)} of {count_text(len(values), 'dump')}"
+            for each, values in zip(own, logs, strict=True)
+        ]
+        lines.append(Line(f"{name}, {word}" if name else word, medians, details=details))
+    return lines
 
 
 def _count_series(table: pa.Table) -> int:
@@ -114,9 +161,7 @@ def _count_series(table: pa.Table) -> int:
     return int(table.group_by(keys).aggregate([]).num_rows)
 
 
-def _edge(
-    by_build: dict[str, dict[str, Any]], builds: Sequence[str], column: str
-) -> list[float | None]:
+def _edge(by_build: Mapping[str, Row], builds: Sequence[str], column: str) -> list[float | None]:
     return [by_build.get(build, {}).get(column) for build in builds]
 
 
