@@ -47,7 +47,7 @@ def check_plot(name: str, plot: str | None) -> None:
         problem = f"{plot}: wanted a file name that ends in .svg or .png"
         raise typer.BadParameter(problem, param_hint="'--plot'")
     if _is_picture(str(plot)):
-        from tracehouse.queries.plots.picture import load_renderer
+        from tracehouse.queries.drawing.png import load_renderer
 
         load_renderer()  # fails before the query runs if resvg is not installed
 
@@ -110,9 +110,9 @@ def draw_comparison(table: pa.Table, plot: str, *, base: str, head: str) -> None
 def _write_picture(drawn: str, path: Path) -> None:
     content = drawn.encode()
     if _is_picture(path.name):
-        from tracehouse.queries.plots.picture import picture_of
+        from tracehouse.queries.drawing.png import draw_png
 
-        content = picture_of(drawn)
+        content = draw_png(drawn)
     with standard_output_to(path), output_errors():
         sys.stdout.buffer.write(content)
 

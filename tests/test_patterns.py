@@ -43,8 +43,8 @@ FOREIGN = {
     "ingest.sources.places": ["_INNER_ZIP"],
     "ingest.strict_json": ["_TOKEN"],
     "queries.event_blocks.module_totals": ["^({})+"],
+    "queries.explain.programs": ["_ITEMS"],
     "queries.explain.stored_programs": ["_TYPED", "_NAME", "_LINE"],
-    "queries.explain.wording": ["_ITEMS"],
     "queries.numeric_gap.stored_dumps": ["_SIZES", "_TYPE", "_NO_VALUE", "_NAME"],
     "queries.printable": ["_NOT_IN_XML"],
     "queries.report.settings": ["_WRITTEN"],
@@ -72,6 +72,9 @@ OWN = {
     "cli.commands.sql": ["_COMMENT"],
     "cli.options": ["_NEXT_FIELD"],
     "ingest.manifest.resolver": ["_TOKENS"],
+    "queries.drawing.sheet": [
+        *("_RULE", "_PROPERTY", "_CLASS", "_COLOURED", "_DECLARED", "_SEPARATOR"),
+    ],
     "ingest.producers": ["{}"],  # see test_rules_of_producers_take_linear_time
     "ingest.recording.session": ["_LOGGED"],
     "ingest.tracer.event_tracer": ["{}", "{}"],

@@ -171,9 +171,9 @@ class Picture:
             case ".svg":
                 path.write_text(self.svg, encoding="utf-8")
             case ".png":
-                from tracehouse.queries.plots.picture import picture_of
+                from tracehouse.queries.drawing.png import draw_png
 
-                path.write_bytes(picture_of(self.svg))
+                path.write_bytes(draw_png(self.svg))
             case _:
                 raise ValueError(f"{path}: wanted a file name that ends in .svg or .png")
 

@@ -123,7 +123,7 @@ def trace(
     """
     from tracehouse.queries.event_blocks.time_scales import check_backends
     from tracehouse.queries.timeline.dumps import parse_clocks
-    from tracehouse.queries.timeline.slices import timed_runs
+    from tracehouse.queries.timeline.slices import lay_out_runs
 
     if output_file is None and sys.stdout.isatty():
         raise typer.BadParameter(
@@ -132,7 +132,7 @@ def trace(
     with as_usage_errors():
         clocks = parse_clocks(more["clock"], more["delegate_clock"])
     read = _read_dumps(dumps, store, clocks, more)
-    shown = [timed_runs(dump, run or ()) for dump in read]
+    shown = [lay_out_runs(dump, run or ()) for dump in read]
     events = (event for one in shown for event in one.events)
     check_backends(clocks.delegates, (event.origin.delegate_backend_name for event in events))
     with standard_output_to(output_file):
@@ -154,7 +154,7 @@ def _read_dumps(
     names: Sequence[str], store: Path, clocks: Clocks, more: Mapping[str, str | None]
 ) -> list[TimedDump]:
     """The dumps of these names; a number that is not a file is a dump_id of the store."""
-    from tracehouse.queries.timeline.dumps import stored_dump
+    from tracehouse.queries.timeline.dumps import read_stored_dump
 
     stored = {name for name in names if _is_number(name) and not Path(name).exists()}
     found = {
@@ -164,7 +164,7 @@ def _read_dumps(
     }
     if stored:
         with open_to_read(store) as warehouse:
-            found |= {name: stored_dump(warehouse, int(name)) for name in stored}
+            found |= {name: read_stored_dump(warehouse, int(name)) for name in stored}
     return [found[name] for name in names]
 
 
@@ -195,7 +195,7 @@ def _rendered(shown: Sequence[TimedRuns], form: TraceFormat) -> Iterable[str]:
         case TraceFormat.PERFETTO:
             return perfetto.perfetto_lines(shown)
         case TraceFormat.FOLDED:
-            return page.folded_lines(shown)
+            return page.fold_stacks(shown)
         case TraceFormat.SPEEDSCOPE:
             return [page.speedscope_document(shown)]
         case TraceFormat.HTML:

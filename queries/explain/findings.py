@@ -14,7 +14,7 @@ from tracehouse.queries.explain.content import (
     RunTimes,
     TimeFrame,
 )
-from tracehouse.queries.explain.wording import differing
+from tracehouse.queries.explain.programs import diff_calls
 from tracehouse.queries.report.content import Group
 from tracehouse.queries.report.figures import cost_text, count_text, delta_text, name_text
 
@@ -163,5 +163,5 @@ def _change(one: OperatorOrigin) -> str:
     changed = next((pair for pair in pairs if pair[0] != pair[1]), None)
     if changed is None:
         return f"runs in {sides[1].where}, ran in {sides[0].where}"
-    was, now = differing(*changed)
+    was, now = diff_calls(*changed)
     return f"({targets[0][0]}) has other tensors or arguments: {was} → {now}"

@@ -6,19 +6,23 @@ nothing.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from tracehouse.queries.explain.content import ChangeKind, ProgramChange
-from tracehouse.queries.explain.origins import RunOrigins
+from tracehouse.queries.explain.operators import RunOrigins
 from tracehouse.queries.explain.stored_programs import Node, Program
-from tracehouse.queries.report.figures import count_text
+from tracehouse.queries.report.figures import NONE, count_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_ITEMS = re.compile(
+    r"\b\w+(?:\[[^\]]{0,1000}\]|=(?:\[[^\]]{0,1000}\]|'[^']{0,1000}'|[^,()]{1,1000}))"
+)
 _Key = tuple[str, str, int]
 _Value = TypeVar("_Value")
 
@@ -55,6 +59,25 @@ def changes_of_files(rows: pa.Table) -> list[ProgramChange]:
         )
         for row in rows.to_pylist()
     ]
+
+
+def diff_calls(base: str | None, head: str | None) -> tuple[str, str]:
+    """The types and arguments in which two calls differ.
+
+    >>> diff_calls("(f32[2], dim=1) → f32[2] in a kernel", "(f32[3], dim=1) → f32[2] in a kernel")
+    ('f32[2]', 'f32[3]')
+    """
+    if base is None or head is None:
+        return base or NONE, head or NONE
+    was, now = (_ITEMS.findall(text) for text in (base, head))
+    where = [text.partition(" in ")[2] for text in (base, head)]
+    if len(was) != len(now) or where[0] != where[1]:
+        return base, head
+    pairs = [(a, b) for a, b in zip(was, now, strict=True) if a != b]
+    if not pairs:
+        return base, head
+    first, second = zip(*pairs, strict=True)
+    return ", ".join(first), ", ".join(second)
 
 
 def _kind(base: object, head: object) -> ChangeKind:

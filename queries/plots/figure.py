@@ -1,4 +1,4 @@
-"""An answer as a drawing: bars, or lines over builds. Pure.
+"""An answer as a file of SVG: bars, or lines over builds. Pure.
 
 The columns determine what is drawn: the value is the first existing column of VALUES, else the
 first share or time, else the first number; rows are labelled by those columns of NAMES that differ.
@@ -7,27 +7,19 @@ first share or time, else the first number; rows are labelled by those columns o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import svg
-
-from tracehouse.queries.plots.line_figure import DARK, STYLE, WIDTH, line_figure
+from tracehouse.queries.drawing.bars import Bar, draw_bars_file
+from tracehouse.queries.drawing.line_chart import MOST_LINES, Line, LineChart, draw_lines_file
 from tracehouse.queries.plots.terminal import HISTORIES, series_columns
-from tracehouse.queries.report.drawing import Scale, label, title
-from tracehouse.queries.report.figures import (
-    count_text,
-    delta_text,
-    duration_text,
-    name_text,
-    number_text,
-)
-from tracehouse.queries.report.line_chart import Line, LineChart
+from tracehouse.queries.report.figures import count_text, delta_text, duration_text, number_text
 from tracehouse.warehouse.errors import QueryError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Row = Mapping[str, Any]
 COMPARISONS = ("comparison", "regression_deltas")  # drawn by their verdicts
 VALUES = (
     "delta", "p50_ns", "self_ns", "median_ns", "duration_ns", "value_ns", "total_ns",
@@ -38,8 +30,6 @@ NAMES = (
     "problem", "position", "run_index", "dump_id",
 )  # fmt: skip
 MOST_BARS = 60
-MOST_LINES = 8
-_ROW, _SIDE, _MARGIN = 22, 380, 12
 _IDS = ("_id", "_index", "ordinal", "rank")
 
 
@@ -57,21 +47,19 @@ def query_figure(name: str, table: pa.Table, params: Mapping[str, object]) -> st
         chart = history_chart(name, table)
         more = f"the first {MOST_LINES} of {count_text(_count_series(table), 'line')}"
         note = more if _count_series(table) > MOST_LINES else ""
-        return line_figure(chart, f"{name}: {value}", note=note)
+        return draw_lines_file(chart, f"{name}: {value}", note=note)
     if name in COMPARISONS:
         from tracehouse.queries.comparison import picture_of_rows
 
         builds = {name: str(params.get(name, name)) for name in ("base", "head")}
-        return picture_of_rows(table.to_pylist(), **builds)  # of which some have no change
-    parts, height = _bars(rows, value)
-    head = label(_MARGIN, 20, f"{name}: {value}", "start")
-    drawn = svg.SVG(
-        width=WIDTH,
-        height=height,
-        viewBox=f"0 0 {WIDTH} {height}",  # type: ignore[arg-type]
-        elements=[title(f"{name}: {value}"), svg.Style(text=f"{STYLE}{DARK}}}"), head, *parts],
-    )
-    return drawn.as_str() + "\n"
+        return picture_of_rows(table.to_pylist(), **builds)  # some rows have no change
+    shown = rows[:MOST_BARS]
+    note = f"the first {MOST_BARS} of {count_text(len(rows), 'row')}" if shown != rows else ""
+    bars = [
+        Bar(text, float(row[value]), _value_text(value, row[value]))
+        for row, text in zip(shown, _names(shown), strict=True)
+    ]
+    return draw_bars_file(bars, f"{name}: {value}", note=note)
 
 
 def value_column(name: str, table: pa.Table) -> str:
@@ -98,52 +86,74 @@ def value_column(name: str, table: pa.Table) -> str:
     return found
 
 
-def _bars(rows: Sequence[dict[str, Any]], value: str) -> tuple[list[svg.Element], int]:
-    """A bar per row, and the total height."""
-    shown = rows[:MOST_BARS]
-    names = _names(shown)
-    values = [float(row[value]) for row in shown]
-    across = Scale(min(0.0, *values), max(0.0, *values) or 1.0, _SIDE, WIDTH - 110)
-    parts: list[svg.Element] = []
-    for i, (row, text) in enumerate(zip(shown, names, strict=True)):
-        y, (start, end) = 34 + i * _ROW, sorted((across(0.0), across(float(row[value]))))
-        mark = svg.Rect(x=start, y=y, width=max(end - start, 0.5), height=_ROW - 6, class_=["bar"])
-        mark.elements = [title(name_text(text))]
-        parts += [
-            label(_SIDE - 8, y + 12, name_text(text, 56), "end"),
-            mark,
-            label(end + 6, y + 12, _shown(value, row[value]), "start"),
-        ]
-    height = 34 + len(shown) * _ROW + _MARGIN
-    if len(rows) > MOST_BARS:
-        text = f"the first {MOST_BARS} of {count_text(len(rows), 'row')}"
-        parts.append(label(_MARGIN, height, text, "start"))
-        height += _MARGIN
-    return parts, height
-
-
-def history_chart(name: str, table: pa.Table, order: Sequence[str] = ()) -> LineChart:
+def history_chart(
+    name: str,
+    table: pa.Table,
+    order: Sequence[str] = (),
+    *,
+    values: Iterable[Row] = (),
+    href: Callable[[Row, str], str] | None = None,
+) -> LineChart:
     """A line per series over the builds; a band between p10 and p90 where the answer has them.
 
-    Without their order, builds stand as the answer first names them.
+    A series whose dumps run at two speeds, as `values` of the query `dump_values` show, has a line
+    for each. Without their order, builds stand as the answer first names them. `href` makes the
+    address of a series in a build.
     """
     value, keys, rows = HISTORIES[name], series_columns(table), table.to_pylist()
     known = dict.fromkeys(row["build"] for row in rows)
     builds = [build for build in order if build in known] or list(known)
-    series: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
+    series: dict[tuple[Any, ...], dict[str, Row]] = {}
     for row in rows:
         series.setdefault(tuple(row[key] for key in keys), {})[row["build"]] = row
+    dumps: dict[tuple[Any, ...], dict[str, list[float]]] = {}
+    has_room = 2 * len(series) <= MOST_LINES
+    for row in values if has_room else ():
+        own = dumps.setdefault(tuple(row[key] for key in keys), {})
+        own.setdefault(row["build"], []).append(row["value"])
     names = _names([dict(zip(keys, key, strict=True)) for key in list(series)[:MOST_LINES]])
-    lines = [
-        Line(
+    lines: list[Line] = []
+    for text, (key, by_build) in zip(names, series.items(), strict=False):
+        one = Line(
             text,
             [by_build[build][value] if build in by_build else None for build in builds],
             low=_edge(by_build, builds, "p10_ns"),
             high=_edge(by_build, builds, "p90_ns"),
         )
-        for text, by_build in zip(names, series.values(), strict=False)
-    ]
-    return LineChart(name, "build", builds, lines)
+        first = next(iter(by_build.values()))
+        hrefs = [href(first, build) for build in builds] if href else []
+        found = split_speeds(text, [dumps.get(key, {}).get(build, []) for build in builds])
+        lines += [each._replace(hrefs=hrefs) for each in found or [one]]
+    return LineChart(name, "build", builds, lines, text=duration_text)
+
+
+def split_speeds(name: str, builds: Sequence[Sequence[float]]) -> list[Line]:
+    """A line for each of two speeds at which dumps run; none if they run at one.
+
+    There are two if a gap divides all dumps, and most builds have dumps on both sides: a step from
+    one level to another is no second speed.
+    """
+    import numpy as np
+
+    from tracehouse.warehouse.statistics.two_samples import LEAST_SHARE, find_gap
+
+    logs = [np.log([value for value in values if value > 0]) for values in builds]
+    (split,), _ = find_gap(np.concatenate([np.empty(0), *logs])[None])
+    slow = [(values > split) for values in logs]
+    shares = [float(each.mean()) for each in slow if len(each)]
+    divided = sum(LEAST_SHARE <= share <= 1 - LEAST_SHARE for share in shares)
+    if math.isnan(split) or 2 * divided <= len(shares):
+        return []
+    lines = []
+    for word, chosen in (("slow", slow), ("fast", [~each for each in slow])):
+        own = [values[each] for values, each in zip(logs, chosen, strict=True)]
+        medians = [float(np.exp(np.median(each))) if len(each) else None for each in own]
+        details = [
+            f"{len(each)} of {count_text(len(values), 'dump')}"
+            for each, values in zip(own, logs, strict=True)
+        ]
+        lines.append(Line(f"{name}, {word}" if name else word, medians, details=details))
+    return lines
 
 
 def _count_series(table: pa.Table) -> int:
@@ -151,9 +161,7 @@ def _count_series(table: pa.Table) -> int:
     return int(table.group_by(keys).aggregate([]).num_rows)
 
 
-def _edge(
-    by_build: dict[str, dict[str, Any]], builds: Sequence[str], column: str
-) -> list[float | None]:
+def _edge(by_build: Mapping[str, Row], builds: Sequence[str], column: str) -> list[float | None]:
     return [by_build.get(build, {}).get(column) for build in builds]
 
 
@@ -173,7 +181,7 @@ def _text(parts: Iterable[object]) -> str:
     return " · ".join(str(part) for part in parts if part is not None)
 
 
-def _shown(column: str, value: float) -> str:
+def _value_text(column: str, value: float) -> str:
     if column == "delta":
         return delta_text(value)
     return duration_text(value) if column.endswith("_ns") else number_text(value)

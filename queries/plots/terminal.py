@@ -23,7 +23,7 @@ HISTORIES = {"build_history": "p50_ns", "tax_history": "tax_ns", "op_type_histor
 _SERIES = (
     "device", "model", "backend", "run", "op_type", "kind", "event_name", "delegate_id", "ordinal",
 )  # fmt: skip
-_SHARES = (0.0, 0.1, 0.5, 0.9, 0.95, 0.99, 1.0)
+_QUANTILES = (0.0, 0.1, 0.5, 0.9, 0.95, 0.99, 1.0)
 _PERCENTILES = ("min_ns", "p10_ns", "p50_ns", "p90_ns", "p95_ns", "p99_ns", "max_ns")
 
 
@@ -61,11 +61,11 @@ def bar(share: float | None, width: int = 12) -> str:
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
-def histogram(shares: Sequence[float], values: Sequence[float | None], width: int = 20) -> str:
+def histogram(quantiles: Sequence[float], values: Sequence[float | None], width: int = 20) -> str:
     """The density of values between the smallest and the largest, on a logarithmic axis.
 
     Args:
-        shares: The shares of the percentiles, from 0 to 1, ascending.
+        quantiles: The percentiles as shares, from 0 to 1, ascending.
         values: The percentiles; between two of them values are taken as equally frequent.
         width: Columns.
 
@@ -76,7 +76,7 @@ def histogram(shares: Sequence[float], values: Sequence[float | None], width: in
     if len(known) < len(values) or not all(map(_is_known, known)):
         return ""
     edges = _edges(max(known[0], known[-1] * 1e-6), known[-1], width)
-    masses = [_below(b, shares, known) - _below(a, shares, known) for a, b in pairwise(edges)]
+    masses = [_below(b, quantiles, known) - _below(a, quantiles, known) for a, b in pairwise(edges)]
     most = max(masses)
     if most <= 0:
         return "█"
@@ -90,13 +90,13 @@ def _edges(low: float, high: float, count: int) -> list[float]:
     return [low * ratio**i for i in range(count)] + [high]
 
 
-def _below(value: float, shares: Sequence[float], values: Sequence[float]) -> float:
+def _below(value: float, quantiles: Sequence[float], values: Sequence[float]) -> float:
     if value <= values[0]:
         return 0.0
-    for (a, low), (b, high) in pairwise(zip(shares, values, strict=True)):
+    for (a, low), (b, high) in pairwise(zip(quantiles, values, strict=True)):
         if value <= high:
             return a if high == low else a + (b - a) * (value - low) / (high - low)
-    return shares[-1]
+    return quantiles[-1]
 
 
 def _is_known(value: float | None) -> bool:
@@ -116,7 +116,7 @@ def with_histograms(table: pa.Table) -> pa.Table:
     Between two percentiles, durations are drawn as equally frequent.
     """
     columns = [table[name].to_pylist() for name in _PERCENTILES]
-    drawn = [histogram(_SHARES, values) for values in zip(*columns, strict=True)]
+    drawn = [histogram(_QUANTILES, values) for values in zip(*columns, strict=True)]
     return table.append_column("from min to max", _texts(drawn))
 
 

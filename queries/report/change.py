@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from tracehouse.queries.report.drawing import round_ticks
+from tracehouse.queries.drawing.axis import round_ticks
 from tracehouse.queries.report.figures import (
     OperatorName,
     cost_text,

@@ -37,6 +37,15 @@ class BuildPoint(Part):
         "fewer than two.",
     )
     p90: float | None = Field(default=None, description="90th percentile of the same values.")
+    fast: float | None = Field(
+        default=None,
+        description="Median of the dumps at the faster of two speeds; null with one, or without "
+        "such dumps.",
+    )
+    slow: float | None = Field(default=None, description="The same at the slower one.")
+    slow_count: int | None = Field(
+        default=None, description="Dumps at the slower of two speeds; null with one speed."
+    )
 
     @property
     def value(self) -> float | None:

@@ -8,6 +8,7 @@ from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
+from tracehouse.queries.drawing.axis import duration_unit
 from tracehouse.queries.printable import printable, shorten
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ _MOST_PERCENT = 1_000  # of a change; larger ones are shown as factors
 _HASH = 9  # digits of a commit
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _EXACT = 2**53  # whole numbers up to here are exact
-_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 _SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 _PREFIX = re.compile(r"^(native_call_|aten::|et_vk\.)")
 _DTYPES = re.compile(r" ?\([^()]*\)")  # such as (NHWC, F32)
@@ -74,15 +74,6 @@ def bytes_text(value: float | None) -> str:
     size = abs(value)
     scale, unit = next((pair for pair in _SIZES if size >= pair[0] * 0.99995), (1.0, "B"))
     return f"{_sign(value)}{f'{size:.4g}' if scale == 1 else _digits(size / scale)} {unit}"
-
-
-def duration_unit(size_ns: float) -> tuple[float, str]:
-    """The nanoseconds and the name of the unit that fits a duration.
-
-    >>> duration_unit(1_234_567), duration_unit(0)
-    ((1000000.0, 'ms'), (1.0, 'ns'))
-    """
-    return next((pair for pair in _UNITS if size_ns >= pair[0] * 0.99995), (1.0, "ns"))
 
 
 def times_text(base_ns: float | None, head_ns: float | None) -> str:
@@ -238,6 +229,8 @@ def measure_text(value: float | None, unit: str) -> str:
         return duration_text(value)
     if unit == "share":
         return f"{_sign(value)}{change_text(abs(value))}"
+    if unit == "change":
+        return delta_text(value)
     return " ".join([exact_text(value), *([unit] if unit != "count" else [])])
 
 

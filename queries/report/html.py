@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from tracehouse.queries.drawing import sheet
 from tracehouse.queries.report import change_html, figures, outline, plots
 from tracehouse.queries.report.change import (
     Change,
@@ -122,6 +123,7 @@ def page_environment(*packages: str) -> Environment:
         change_html=change_html,
         figures=figures,
         plots=plots,
+        sheet=sheet,
         outline=outline,
         plotted=PLOTTED,
         shown=SHOWN,

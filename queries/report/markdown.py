@@ -50,6 +50,7 @@ _LIVE_MARKS = re.compile(  # _ only where a word ends
     rf"(?i)(?P<call>{_CALLS})|[!-/:-@\[-^`{{-~]|(?<![^\W_])_|_(?![^\W_])"
 )
 _URL_SAFE = ":/?#@&=+%.~-"  # of an address, so that nothing else ends it
+_INDENT = "\u2003"  # a space that Markdown keeps
 _HARMLESS = frozenset(" .,:;()%+/='-")
 
 
@@ -112,7 +113,7 @@ def _blocks(report: Report) -> Iterator[str]:
         yield from _groups(section, report, detailed=_DETAILED if number < _OPENED else 0)
     for table in (*changes(report), *evidence(report)):
         if table.rows:
-            yield _folded(table)
+            yield listing_markdown(table)
 
 
 def _groups(section: Section, report: Report, *, detailed: int) -> Iterator[str]:
@@ -156,7 +157,7 @@ def _linked(text: str, url: str) -> str:
 
 def sums_text(breakdowns: Sequence[Breakdown]) -> str:
     """What the change of each method consists of, as folded tables."""
-    return "".join(map(_folded, list_sums(breakdowns)))
+    return "".join(map(listing_markdown, list_sums(breakdowns)))
 
 
 def changes_markdown(table: ChangeTable) -> str:
@@ -195,8 +196,9 @@ def _strong(text: str, is_loud: bool) -> str:
     return f"**{text}**" if is_loud else text
 
 
-def _folded(table: Listing) -> str:
-    rows = [tuple(map(plain, row)) for row in table.rows[:MAX_ROWS]]
+def listing_markdown(table: Listing, *, most: int = MAX_ROWS) -> str:
+    """A table of a report, folded; a cell that begins with spaces is indented."""
+    rows = [tuple(map(_cell, row)) for row in table.rows[:most]]
     more = len(table.rows) - len(rows)
     rest = f"\n{more:,} more rows.\n" if more else ""
     note = f"{table.note}\n\n" if table.note else ""
@@ -204,6 +206,11 @@ def _folded(table: Listing) -> str:
         f"\n<details><summary>{plain(table.title)} ({len(table.rows):,})</summary>\n\n"
         f"{note}{table_text(table.columns, table.numbers, rows)}{rest}\n</details>\n"
     )
+
+
+def _cell(text: str) -> str:
+    shown = text.lstrip(" ")
+    return f"{_INDENT * ((len(text) - len(shown)) // 2)}{plain(shown)}"
 
 
 def table_text(

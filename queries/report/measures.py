@@ -107,4 +107,8 @@ def _shown_point(point: BuildPoint, *, is_rate: bool) -> BuildPoint:
     if point.median is None or not is_rate:
         return point
     low, high = (None if edge is None else 1 / edge for edge in (point.p90, point.p10))
-    return point.model_copy(update={"median": 1 / point.median, "p10": low, "p90": high})
+    speeds = {
+        name: None if value is None else 1 / value
+        for name, value in (("fast", point.fast), ("slow", point.slow))
+    }
+    return point.model_copy(update={"median": 1 / point.median, "p10": low, "p90": high, **speeds})

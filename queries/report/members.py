@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from tracehouse.queries.report.night import SERIES, HeadNight
 from tracehouse.warehouse.regressions.history import SeriesHistory
 from tracehouse.warehouse.regressions.series_values import COUNTED
 from tracehouse.warehouse.regressions.verdicts import LevelChange, compare_builds
-from tracehouse.warehouse.statistics.arrays import Ints
+from tracehouse.warehouse.statistics.arrays import Floats, Ints
 from tracehouse.warehouse.statistics.two_samples import SampleComparison
 
 
@@ -54,7 +55,7 @@ def _describe(
         cost_ns=None if base_ns is None or head_ns is None else head_ns - base_ns,
         base_values=np.exp(base).tolist(),
         head_values=np.exp(head).tolist(),
-        history=_history(night, series, is_time=is_time),
+        history=_history(night, series, float(figures.split[row]), is_time=is_time),
         speeds=_speeds(night, change, len(base), since, figures, row),
         rule=_rule(night, change, len(base), since, is_centred=bool(figures.is_centred[row])),
     )
@@ -120,7 +121,8 @@ def changed_environment(
     return environments.changes(family, base, head, has_reference=has_reference)
 
 
-def _history(night: HeadNight, series: int, *, is_time: bool) -> list[BuildPoint]:
+def _history(night: HeadNight, series: int, split: float, *, is_time: bool) -> list[BuildPoint]:
+    """The builds of a series; by speed, too, if `split` tells two speeds from each other."""
     cells = night.cells
     p10, p90 = (_values_at(night.fleet.history, series, share) for share in (0.1, 0.9))
     points = []
@@ -128,13 +130,25 @@ def _history(night: HeadNight, series: int, *, is_time: bool) -> list[BuildPoint
         count = int(cells.dump_count[series, number])
         if count:
             median = float(np.exp(cells.median[series, number]))
-            own: dict[str, float | None] = (
+            own: dict[str, Any] = (
                 {"median_ns": median} if is_time else {"median_ns": None, "median": median}
             )
             edges = (p10[number], p90[number]) if count > 1 else (None, None)
             own |= dict(zip(("p10", "p90"), edges, strict=True))
+            if not math.isnan(split):
+                own |= _at_speeds(night.fleet.history.values_in(series, np.array([number])), split)
             points.append(BuildPoint(build=recording.build, dump_count=count, **own))
     return points
+
+
+def _at_speeds(values: Floats, split: float) -> dict[str, Any]:
+    """The medians of a build's dumps at the faster and at the slower speed."""
+    is_slow = values > split
+    sides = {"fast": values[~is_slow], "slow": values[is_slow]}
+    medians = {
+        name: float(np.exp(np.median(own))) if len(own) else None for name, own in sides.items()
+    }
+    return {**medians, "slow_count": int(is_slow.sum())}
 
 
 def _values_at(history: SeriesHistory, series: int, share: float) -> list[float]:

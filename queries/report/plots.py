@@ -5,21 +5,23 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from statistics import median
 
 import svg
 
+from tracehouse.queries.drawing.axis import Axis, AxisKind, Scale, make_axis
+from tracehouse.queries.drawing.elements import draw_image, label, line, text_width, title
+from tracehouse.queries.drawing.line_chart import Line, LineChart, Mark, draw_lines, draw_sparkline
 from tracehouse.queries.report.change import Speeds
-from tracehouse.queries.report.content import Member, ReferenceDrift
-from tracehouse.queries.report.drawing import Axis, AxisKind, Scale, axis_of, label, picture, title
-from tracehouse.queries.report.figures import count_text, member_operator, value_text
-from tracehouse.queries.report.line_chart import Line, LineChart, Mark, line_chart
+from tracehouse.queries.report.content import BuildPoint, Member, ReferenceDrift
+from tracehouse.queries.report.figures import count_text, measure_text, member_operator, value_text
 from tracehouse.queries.report.notes import Note, choose_notes
 
 MAX_BUILDS = 40
 _WIDTH = 360
 _LEFT, _RIGHT = 72, 12
-_LETTER = 8  # approximate width on phones, where letters are larger
+_PHONE = 14  # pixels of letters on phones, where they are larger
 
 
 def strip_plot(member: Member) -> str:
@@ -28,7 +30,7 @@ def strip_plot(member: Member) -> str:
     Of an operator that runs at two speeds, base and head are of the same one.
     """
     values = [*member.base_values, *member.head_values]
-    axis = axis_of(values, AxisKind(member.unit, is_tight=True), start=_LEFT, end=_WIDTH - _RIGHT)
+    axis = make_axis(values, AxisKind(member.unit, is_tight=True), start=_LEFT, end=_WIDTH - _RIGHT)
     if axis is None:
         return ""
     rows = [("base", member.base_values, 22), ("head", member.head_values, 58)]
@@ -36,7 +38,7 @@ def strip_plot(member: Member) -> str:
     for side, side_values, y in rows:
         parts += _row(member, side, side_values, (axis.scale, y))
     text = f"Dumps of {member_operator(member)}: {_described(member)}"
-    return picture(parts, width=_WIDTH, height=104, text=text, class_="strip")
+    return draw_image(parts, width=_WIDTH, height=104, text=text, class_="strip")
 
 
 def history_plot(
@@ -44,19 +46,57 @@ def history_plot(
 ) -> str:
     """The medians of the builds up to the head, and the band from the 10th to the 90th percentile.
 
-    Marks are where the change begins and ends, and at those notes that are on points of the member.
+    Of an operator that runs at two speeds, each speed has a line. Marks are where the change begins
+    and ends, and at those notes that are on points of the member.
     """
     points = member.history[-MAX_BUILDS:]
-    medians = [point.value for point in points]
-    counts = [count_text(point.dump_count, "dump") for point in points]
     marks = [Mark(first_bad, "first bad build")]
     if fixed_in is not None:
         marks.append(Mark(fixed_in, "fixed in", "good"))
     marks += map(note_mark, choose_notes(notes, [vars(member)]))
     builds = [point.build for point in points]
+    lines = [*_speed_lines(points)] if _has_speeds(points) else [_median_line(points)]
+    chart = LineChart("History", "build", builds, lines, marks, AxisKind(member.unit))
+    return _course(chart._replace(has_names=len(lines) > 1))
+
+
+def _has_speeds(points: Sequence[BuildPoint]) -> bool:
+    return any(point.slow_count is not None for point in points)
+
+
+def _median_line(points: Sequence[BuildPoint]) -> Line:
+    counts = [count_text(point.dump_count, "dump") for point in points]
     edges = [point.p10 for point in points], [point.p90 for point in points]
-    line = Line("", medians, *edges, details=counts)
-    return _course(LineChart("History", "build", builds, [line], marks, AxisKind(member.unit)))
+    return Line("", [point.value for point in points], *edges, details=counts)
+
+
+def _speed_lines(points: Sequence[BuildPoint]) -> Iterator[Line]:
+    """A line for each of two speeds: the medians of the dumps at it."""
+    slow = [point.slow_count or 0 for point in points]
+    fast = [point.dump_count - count for point, count in zip(points, slow, strict=True)]
+    for name, counts in (("slow", slow), ("fast", fast)):
+        details = [
+            f"{count} of {count_text(point.dump_count, 'dump')}"
+            for point, count in zip(points, counts, strict=True)
+        ]
+        yield Line(name, [getattr(point, name) for point in points], details=details)
+
+
+def spark_plot(member: Member, first_bad: str) -> str:
+    """The builds up to the head as a small line, washed since the change.
+
+    Of an operator that runs at two speeds, they are at the speed that base and head are of.
+    """
+    points = [point for point in member.history if point.value is not None][-MAX_BUILDS:]
+    builds = [point.build for point in points]
+    if len(points) < 2:
+        return ""
+    since = builds.index(first_bad) if first_bad in builds else None
+    values = [point.value for point in points]
+    if member.speeds is not None and _has_speeds(points):
+        speed = "slow" if Speeds(*member.speeds).speed == "slow" else "fast"
+        values = [getattr(point, speed) for point in points]
+    return draw_sparkline(values, text=f"the last {len(values)} builds", since=since)
 
 
 def note_mark(note: Note) -> Mark:
@@ -68,13 +108,14 @@ def drift_plot(drift: ReferenceDrift) -> str:
     """The distance of a device's reference builds from their usual time, by session."""
     points = drift.points[-MAX_BUILDS:]
     sessions = [point.session for point in points]
-    line = Line("", [point.drift for point in points], details=sessions)
+    drifts = Line("", [point.drift for point in points], details=sessions)
     places = [str(point.recorded_on or point.session) for point in points]
-    return _course(LineChart("History", "session", places, [line], axis=AxisKind("change")))
+    return _course(LineChart("History", "session", places, [drifts], axis=AxisKind("change")))
 
 
 def _course(chart: LineChart) -> str:
-    return line_chart(chart, width=_WIDTH, height=140, class_="history")
+    text = partial(measure_text, unit=chart.axis.unit)
+    return draw_lines(chart._replace(text=text), width=_WIDTH, height=140, class_="history")
 
 
 def _described(member: Member) -> str:
@@ -114,9 +155,9 @@ def _row(
         middle = scale(value)
         dots = svg.Path(d=list(_dots(values, scale, y)), class_=["dots", side])
         dots.elements = [title(_side_text(member, side, values))]
-        line = svg.Line(x1=middle, x2=middle, y1=y - 15, y2=y + 15, class_=["median", side])
-        line.elements = [title(f"{side} {name} {value_text(member, value)}")]
-        parts += [dots, line]
+        rule = line([middle], [y - 15, y + 15], f"median {side}")
+        rule.elements = [title(f"{side} {name} {value_text(member, value)}")]
+        parts += [dots, rule]
     if values and member.speeds:
         parts.append(label(_LEFT - 10, y + 17, f"{_slow_count(member, side)} slow", "end"))
     return parts
@@ -137,9 +178,9 @@ def _grid(axis: Axis) -> Iterator[svg.Element]:
     """A line at each tick, and the texts that there is room for."""
     places = [axis.scale(value) for value, _ in axis.ticks]
     gap = places[1] - places[0] if len(places) > 1 else math.inf
-    widest = _LETTER * max((len(text) for _, text in axis.ticks), default=0)
+    widest = max((text_width(text, _PHONE) for _, text in axis.ticks), default=0.0) + _PHONE
     every = math.ceil(widest / gap) or 1
     for number, (place, (_, text)) in enumerate(zip(places, axis.ticks, strict=True)):
-        yield svg.Line(x1=place, x2=place, y1=4, y2=82, class_=["grid"])
+        yield line([place], [4, 82], "grid")
         if number % every == 0:
             yield label(place, 98, text, "middle")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from tracehouse.queries.drawing.axis import duration_unit
 from tracehouse.queries.report.figures import (
     MAX_TEXT,
     NONE,
@@ -14,7 +15,6 @@ from tracehouse.queries.report.figures import (
     delta_text,
     distinct_names,
     duration_text,
-    duration_unit,
     exact_text,
     measure_text,
     name_text,

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from tracehouse.queries.drawing.bars import draw_stack
 from tracehouse.queries.report.change import Kind, kind_of, kind_of_verdict
 from tracehouse.queries.report.content import Group, Member, TallyRow
 from tracehouse.queries.report.figures import count_text
@@ -16,7 +17,6 @@ from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 
 _METHOD = ("device", "model", "backend", "run")
 TALLIED = ("level", *_METHOD, "base_count", "head_count", "verdict")  # columns that count
-_GAP, _LEAST = 0.2, 0.4  # percent of a bar
 _Word = tuple[Kind, str]
 _SERIES = ("device", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
 OPERATORS = (KERNEL, DELEGATED)  # kinds
@@ -52,15 +52,7 @@ class Tally(NamedTuple):
     @property
     def bar(self) -> str:
         """The counts as a bar, in the tones of the sheet."""
-        start, pieces = 0.0, []
-        for part in self.parts:
-            share = 100 * part.size / max(self.total, 1)
-            width = max(share - _GAP, _LEAST)
-            pieces.append(
-                f'<rect class="{part.kind}" x="{start:.2f}%" width="{width:.2f}%" height="8"/>'
-            )
-            start += share
-        return f'<svg role="img" aria-label="{self.text}">{"".join(pieces)}</svg>'
+        return draw_stack([(part.kind, part.size) for part in self.parts], self.text)
 
 
 class OperatorTally(NamedTuple):

@@ -93,7 +93,7 @@ def read_dump(source: Source, etrecord: Source | Correlation | None, clocks: Clo
     )
 
 
-def stored_dump(store: Store, dump_id: int) -> TimedDump:
+def read_stored_dump(store: Store, dump_id: int) -> TimedDump:
     """A dump of a store, with its clocks and ETRecord.
 
     Raises:

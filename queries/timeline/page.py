@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from typing import Any
 
+from tracehouse.queries.drawing.sheet import EVENTS, custom_properties
 from tracehouse.queries.printable import json_text, printable
-from tracehouse.queries.timeline.arguments import event_arguments, module_text, stack_trace
-from tracehouse.queries.timeline.events import TimedEvent
+from tracehouse.queries.timeline.events import TimedEvent, event_arguments, module_text, stack_trace
 from tracehouse.queries.timeline.slices import TimedRun, TimedRuns, track_name
 
-MOST_FRAMES = 200  # of a stack; deeper frames count for the last one
+MOST_FRAMES = 200  # in a stack; deeper frames count for the last one
 
 Stack = tuple[str, ...]
 
@@ -44,7 +44,7 @@ def stacks(shown: TimedRuns) -> Iterator[tuple[Stack, int]]:
                 yield stack, own
 
 
-def folded_lines(shown: Sequence[TimedRuns]) -> Iterator[str]:
+def fold_stacks(shown: Sequence[TimedRuns]) -> Iterator[str]:
     """Sorted lines of stacks and nanoseconds for flamegraph.pl.
 
     With several dumps, the dump is the outermost frame.
@@ -107,11 +107,17 @@ def page_text(shown: Sequence[TimedRuns]) -> str:
     """The page; the same runs always give the same text."""
     folder = files("tracehouse.queries.timeline") / "viewer"
     page, style, script = ((folder / name).read_text(encoding="utf-8") for name in _PARTS)
+    style = style.replace("@LIGHT@", _colours(0)).replace("@DARK@", _colours(1))
     data = json_text({"dumps": [_dump(one) for one in shown]}).replace("<", "\\u003c")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     for name, text in (("STYLE", style), ("HASH", digest), ("SCRIPT", script), ("DATA", data)):
         page = page.replace(f"@{name}@", text, 1)
     return page
+
+
+def _colours(shade: int) -> str:
+    events = (f"--{kind}: {colours[shade]};" for kind, colours in EVENTS.items())
+    return " ".join([custom_properties(shade), *events])
 
 
 def _dump(shown: TimedRuns) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracehouse.queries.printable import json_text
-from tracehouse.queries.timeline.arguments import event_arguments, metadata_by_event, stack_trace
+from tracehouse.queries.timeline.events import event_arguments, metadata_by_event, stack_trace
 from tracehouse.queries.timeline.nesting import MOST_LANES, NO_LANE
 from tracehouse.queries.timeline.slices import TimedRun, TimedRuns, track_name
 
@@ -32,7 +32,7 @@ class AllocatedBytes(NamedTuple):
     total_bytes: int
 
 
-def allocated_bytes(
+def sum_allocations(
     tables: Mapping[str, pa.Table], runs: Sequence[TimedRun]
 ) -> dict[int, list[AllocatedBytes]]:
     """Cumulative allocations by position of the run, in file order, from 0 at the run's start.
@@ -93,7 +93,7 @@ class _Process:
         self._ticks = events["duration_ticks"].to_pylist()
         self._signatures = events["event_signature_id"].to_pylist()
         self._metadata = metadata_by_event(shown.dump, self._backends())
-        self._allocated = allocated_bytes(shown.dump.tables, shown.runs)
+        self._allocated = sum_allocations(shown.dump.tables, shown.runs)
         self._heads = [
             f'{{"name":{json_text(event.name)},"cat":"{event.kind}","pid":{number},'
             for event in shown.events

@@ -10,7 +10,7 @@ from tests.support.browser import Page
 from tests.support.timelines import event, forward, timed_dump
 from tracehouse.queries.timeline.dumps import TimedDump
 from tracehouse.queries.timeline.page import page_text
-from tracehouse.queries.timeline.slices import timed_runs
+from tracehouse.queries.timeline.slices import lay_out_runs
 
 HOSTILE = "</script><script>document.title = 'taken'</script><img src=x onerror=alert(1)>"
 SHOWN = "document.getElementById('details').innerText"
@@ -25,7 +25,7 @@ def place(tmp_path: Path) -> Path:
         timed_dump([event(HOSTILE, 0, 50, 1)], label="odd"),
     ]
     place = tmp_path / "timeline.html"
-    place.write_text(page_text([timed_runs(dump) for dump in both]), encoding="utf-8")
+    place.write_text(page_text([lay_out_runs(dump) for dump in both]), encoding="utf-8")
     return place
 
 
@@ -78,7 +78,7 @@ def test_page_fits_a_phone(page: Page, place: Path) -> None:
 
 def _written(tmp_path: Path, dump: TimedDump, *runs: str) -> Path:
     place = tmp_path / "odd.html"
-    place.write_text(page_text([timed_runs(dump, runs)]), encoding="utf-8")
+    place.write_text(page_text([lay_out_runs(dump, runs)]), encoding="utf-8")
     return place
 
 

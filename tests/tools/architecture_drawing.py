@@ -6,28 +6,12 @@ from typing import NamedTuple
 
 import svg
 
-from tracehouse.queries.report.drawing import label, title
+from tracehouse.queries.drawing.elements import WIDTH, draw_file, label
 
-_WIDTH, _HEIGHT, _MARGIN = 960, 46, 14
+_HEIGHT, _MARGIN = 46, 14
 _STEP = _HEIGHT + 32  # from row to row
-_COLOURS = {  # of each package: light, dark
-    "ingest": ("#0b7285", "#5cc8da"),
-    "warehouse": ("#3446b4", "#a6b3ff"),
-    "queries": ("#8a3d9e", "#d79be6"),
-    "cli": ("#94580a", "#e5ac5b"),
-    "outside": ("#5d6878", "#a3aebe"),
-}
-_STYLE = """
-svg { font: 12px system-ui, sans-serif; background: #fff; }
-text { fill: #1c2024; } .name { font-weight: 600; } .dim { fill: #5b6470; }
-rect { fill-opacity: .09; stroke-width: 1.2; } .path { fill: none; stroke: #5b6470; }
-.tip { fill: #5b6470; }
-"""
-_DARK = """
-@media (prefers-color-scheme: dark) {
-svg { background: #14171b; } text { fill: #e6e9ed; } .dim { fill: #9aa4b0; }
-.path { stroke: #9aa4b0; } .tip { fill: #9aa4b0; }
-"""
+# The class of a series of charts, whose colour each package has.
+_CLASSES = {"ingest": "c1", "warehouse": "c0", "queries": "c3", "cli": "c2", "outside": "c5"}
 
 
 class _Box(NamedTuple):
@@ -42,7 +26,7 @@ class _Box(NamedTuple):
 
     @property
     def x(self) -> float:
-        return _MARGIN + self.left * (_WIDTH - 2 * _MARGIN + 16) / 12
+        return _MARGIN + self.left * (WIDTH - 2 * _MARGIN + 16) / 12
 
     @property
     def y(self) -> float:
@@ -50,7 +34,7 @@ class _Box(NamedTuple):
 
     @property
     def right(self) -> float:
-        return self.x + self.width * (_WIDTH - 2 * _MARGIN + 16) / 12 - 16
+        return self.x + self.width * (WIDTH - 2 * _MARGIN + 16) / 12 - 16
 
     @property
     def middle(self) -> float:
@@ -99,7 +83,7 @@ _ACROSS = (
 def draw_architecture() -> str:
     """The way of a dump to an answer, as SVG for light and dark pages."""
     heading = "From dumps to answers: the folders of the code, and the files of a store"
-    parts: list[svg.Element] = [title(heading), svg.Style(text=_style())]
+    parts: list[svg.Element] = []
     for box in _BOXES.values():
         parts += _box(box)
     for start, end in _DOWN:
@@ -111,23 +95,26 @@ def draw_architecture() -> str:
     parts += _rows_meet(6, 7)
     bottom = _MARGIN + 8 * _STEP
     x = _MARGIN
-    for package in _COLOURS:
+    for package, class_ in _CLASSES.items():
         text = package if package != "outside" else "files and users"
-        parts.append(svg.Rect(x=x, y=bottom - 20, width=12, height=12, class_=[package]))
-        parts.append(label(x + 18, bottom - 10, text, "start", "dim"))
+        parts.append(svg.Rect(x=x, y=bottom - 20, width=12, height=12, class_=["box", class_]))
+        parts.append(label(x + 18, bottom - 10, text))
         x += 110
-    box_ = svg.ViewBoxSpec(0, 0, _WIDTH, bottom)
-    drawn = svg.SVG(width=_WIDTH, height=bottom, viewBox=box_, elements=parts)
-    return drawn.as_str() + "\n"
+    return draw_file(parts, heading=heading, height=bottom)
 
 
 def _box(box: _Box) -> list[svg.Element]:
     return [
         svg.Rect(
-            x=box.x, y=box.y, width=box.right - box.x, height=_HEIGHT, rx=6, class_=[box.package]
+            x=box.x,
+            y=box.y,
+            width=box.right - box.x,
+            height=_HEIGHT,
+            rx=6,
+            class_=["box", _CLASSES[box.package]],
         ),
-        label(box.middle, box.y + 20, box.name, "middle", "name"),
-        label(box.middle, box.y + 36, box.text, "middle", "dim"),
+        label(box.middle, box.y + 20, box.name, "middle", "strong"),
+        label(box.middle, box.y + 36, box.text, "middle"),
     ]
 
 
@@ -165,7 +152,7 @@ def _rows_meet(above: int, below: int) -> list[svg.Element]:
 
 def _path(points: list[tuple[float, float]]) -> list[svg.Element]:
     at = [svg.Point(round(x, 1), round(y, 1)) for x, y in points]
-    return [svg.Polyline(points=at, class_=["path"])]
+    return [svg.Polyline(points=at, class_=["arrow"])]
 
 
 def _arrow(points: list[tuple[float, float]]) -> list[svg.Element]:
@@ -173,15 +160,4 @@ def _arrow(points: list[tuple[float, float]]) -> list[svg.Element]:
     (x0, _), (x, y) = points[-2:]
     sides = [(x - 4, y - 7), (x + 4, y - 7)] if x0 == x else [(x - 7, y - 4), (x - 7, y + 4)]
     tip = [svg.Point(round(a, 1), round(b, 1)) for a, b in [(x, y), *sides]]
-    return [*_path(points), svg.Polygon(points=tip, class_=["tip"])]
-
-
-def _style() -> str:
-    light, dark = (
-        "".join(
-            f".{name} {{ fill: {both[shade]}; stroke: {both[shade]}; }}\n"
-            for name, both in _COLOURS.items()
-        )
-        for shade in (0, 1)
-    )
-    return f"{_STYLE}{light}{_DARK}{dark}}}\n"
+    return [*_path(points), svg.Polygon(points=tip, class_=["arrow-head"])]

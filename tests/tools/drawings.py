@@ -6,11 +6,10 @@ from pathlib import Path
 
 from tests.support.changes import change_row
 from tests.tools.architecture_drawing import draw_architecture
-from tracehouse.queries.plots.line_figure import line_figure
+from tracehouse.queries.drawing.line_chart import Line, LineChart, Mark, draw_lines_file
 from tracehouse.queries.report.change import ChangeTable, change_of_row
 from tracehouse.queries.report.change_picture import change_picture
-from tracehouse.queries.report.drawing import AxisKind
-from tracehouse.queries.report.line_chart import Line, LineChart, Mark
+from tracehouse.queries.report.figures import duration_text
 from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
@@ -25,8 +24,8 @@ def draw_history() -> str:
     low, high = ([1e6 * (each + side) for each in _MEDIANS] for side in (-_SPREAD, _SPREAD))
     marks = [Mark("build 9", "new here"), Mark("build 10", "confirmed", "note")]
     line = Line("convolution #2: median of the dumps, and where 8 of 10 lie", medians, low, high)
-    chart = LineChart("History", "build", builds, [line], marks, AxisKind("ns"))
-    return line_figure(chart, "convolution #2 gets slower in build 9")
+    chart = LineChart("History", "build", builds, [line], marks, text=duration_text)
+    return draw_lines_file(chart, "convolution #2 gets slower in build 9")
 
 
 def draw_intervals() -> str:

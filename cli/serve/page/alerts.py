@@ -24,9 +24,8 @@ from tracehouse.cli.serve.upkeep import describe
 from tracehouse.cli.upkeep.task import Task
 from tracehouse.cli.upkeep.triage import POINT, Accept, Note
 from tracehouse.queries.explain.explanation import explain_group
-from tracehouse.queries.explain.html import body_parts as explanation_parts
+from tracehouse.queries.explain.forms import page_parts as explanation_parts
 from tracehouse.queries.printable import printable
-from tracehouse.queries.report.change import change_of_group
 from tracehouse.queries.report.content import Group, Report
 from tracehouse.queries.report.html import body_parts
 from tracehouse.queries.report.junit import xml_file
@@ -109,7 +108,6 @@ def explain(request: PageRequest) -> dict[str, Any]:
     return {
         **explanation_parts(explain_group(request.store, report, group.id)),
         "template": "explain",
-        "kind": change_of_group(group).kind.value,
         "notes": notes_on(group, report),
         "alerts": link("/regressions", head=report.head),
         "download": link("/v1/explain", group=group.id, head=report.head, format="html"),

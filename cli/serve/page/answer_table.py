@@ -16,6 +16,7 @@ from tracehouse.cli.serve.page.listing import Column, Table, listing, sort_page
 from tracehouse.cli.serve.page.page_request import Address
 from tracehouse.queries.cells import OPERATOR, arrange_columns, columns_of, lift_constants
 from tracehouse.queries.cells import Column as CellColumn
+from tracehouse.queries.drawing.bars import draw_share
 from tracehouse.queries.plots.figure import value_column
 from tracehouse.queries.plots.terminal import HISTORIES, HOTSPOTS
 from tracehouse.queries.report.figures import NONE, name_text, short_name
@@ -170,11 +171,10 @@ def _operator(row: Row, places: Sequence[str]) -> Cell:
 
 
 def _bar(row: Row, name: str, most: float) -> Cell:
-    share = 100 * (row[name] or 0) / most
+    share = (row[name] or 0) / most
     return Cell(
         "",
-        picture='<svg class="bar" aria-hidden="true"><rect class="bg" width="100%" height="8" '
-        f'rx="2"/><rect width="{share:.1f}%" height="8" rx="2"/></svg>',
+        picture=draw_share(share),
     )
 
 

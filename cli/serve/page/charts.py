@@ -1,34 +1,45 @@
-"""The charts of the site: lines over builds or of an answer to SQL, sparklines, and coverage."""
+"""The charts of the site: lines over builds or of an answer to SQL, sparklines, timelines."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
-import svg
 from starlette.responses import Response
 
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.page.page_request import Address, PageRequest
 from tracehouse.cli.serve.page.site import Parts
 from tracehouse.queries.cells import is_number
-from tracehouse.queries.plain_values import plain_rows
-from tracehouse.queries.plots.line_figure import line_figure
-from tracehouse.queries.report.drawing import AxisKind, Scale, lines, picture, scale_of, title
-from tracehouse.queries.report.figures import count_text, measure_text, name_text
-from tracehouse.queries.report.line_chart import (
-    COLOURS,
+from tracehouse.queries.drawing.axis import AxisKind
+from tracehouse.queries.drawing.line_chart import (
+    MOST_LINES,
     Line,
     LineChart,
     Mark,
-    colour_class,
-    line_chart,
+    draw_lines,
+    draw_lines_file,
+    draw_sparkline,
+)
+from tracehouse.queries.drawing.sheet import colour_class
+from tracehouse.queries.plain_values import plain_rows
+from tracehouse.queries.report.figures import measure_text, name_text
+from tracehouse.queries.timeline.run_picture import (
+    WHOLE,
+    Part,
+    Slice,
+    Timeline,
+    timeline_figure,
+    timeline_plot,
 )
 
+PART_FIELDS = ("from", "to", "event", "ordinal")
+_MOST_NS = 1e15
 _WIDTH, _HEIGHT = 720, 260
-MOST_ROWS = 5000  # of an answer that is drawn
+MOST_ROWS = 5000  # in an answer that is drawn
 MOST_PLACES = 200
 _UNITS_NS = {"_ns": 1.0, "_us": 1e3, "_ms": 1e6}  # by the end of a column's name
 
@@ -54,7 +65,7 @@ def draw_chart(request: Address, chart: LineChart) -> list[Chart]:
     """The lines on the axis in the address, with links to other axes; empty without values."""
     kind = _axis_kind(request.fields)._replace(unit=chart.axis.unit)
     chart = chart._replace(axis=kind, is_live=True)
-    drawn = line_chart(chart, width=_WIDTH, height=_HEIGHT, class_="trend")
+    drawn = draw_lines(chart, width=_WIDTH, height=_HEIGHT, class_="trend")
     other = request.here(scale=None if kind.is_log else "log", zero=None)
     scales = [(other, "Linear axis" if kind.is_log else "Log axis")]
     if not kind.is_log:
@@ -92,40 +103,15 @@ def _axis_kind(address: Mapping[str, str]) -> AxisKind:
 def spark_plot(
     builds: Sequence[str], name: str, values: Sequence[float | None], marks: Sequence[Mark] = ()
 ) -> str:
-    """A small line without axes, with its marks; it spans at least 5 %, so that noise is small."""
+    """A small line without axes, with its marks; empty without a value."""
     known = [value for value in values if value is not None]
     if not known:
         return ""
-    middle = (min(known) + max(known)) / 2
-    down = scale_of([*known, 0.975 * middle, 1.025 * middle], 24, 4)
-    across = Scale(0, max(1, len(builds) - 1), 4, 156)
-    placed = [(across(i), None if value is None else down(value)) for i, value in enumerate(values)]
-    parts: list[svg.Element] = []
-    for mark in (shown := [mark for mark in marks if mark.place in builds]):
-        x, hover = across(builds.index(mark.place)), title(f"{mark.text}: {name_text(mark.place)}")
-        parts.append(
-            svg.Line(x1=x, x2=x, y1=0, y2=28, class_=["mark", mark.kind], elements=[hover])
-        )
-    parts += lines(placed)
-    parts += [svg.Circle(cx=x, cy=y, r=1.6, class_=["point"]) for x, y in placed if y is not None]
+    placed = [(builds.index(mark.place), mark) for mark in marks if mark.place in builds]
     first, last = (measure_text(value, "ns") for value in (known[0], known[-1]))
-    said = [f"{mark.text} in {name_text(mark.place)}" for mark in shown]
+    said = [f"{mark.text} in {name_text(mark.place)}" for _, mark in placed]
     text = "; ".join([f"{name_text(name)} from {first} to {last}", *said])
-    return picture(parts, width=160, height=28, text=text, class_="spark")
-
-
-def coverage_plot(builds: Sequence[str], counts: Mapping[str, int], most: int) -> str:
-    """A square for each build: full if all models were recorded, hollow if none was."""
-    parts: list[svg.Element] = []
-    for i, build in enumerate(builds):
-        count = counts.get(build, 0)
-        kind = "none" if not count else "all" if count >= most else "some"
-        square = svg.Rect(x=1 + 14 * i, y=2, width=11, height=11, rx=2, class_=[f"cover-{kind}"])
-        square.elements = [title(f"{name_text(build)}: {count} of {count_text(most, 'program')}")]
-        parts.append(square)
-    covered = sum(1 for build in builds if counts.get(build))
-    text = f"recorded in {covered} of {count_text(len(builds), 'build')}"
-    return picture(parts, width=max(14, 14 * len(builds)), height=15, text=text, class_="cover")
+    return draw_sparkline(values, text=text, marks=placed)
 
 
 def answer_chart(address: Address, table: pa.Table) -> list[Chart]:
@@ -148,14 +134,14 @@ def answer_chart(address: Address, table: pa.Table) -> list[Chart]:
     if not numbers or not is_unique or not 1 < table.num_rows <= MOST_ROWS:
         return []
     chart = _chart(table.select([*names, wanted]))
-    if not 1 < len(chart.places) <= MOST_PLACES or len(chart.lines) > len(COLOURS):
+    if not 1 < len(chart.places) <= MOST_PLACES or len(chart.lines) > MOST_LINES:
         return []
-    drawn = line_chart(chart, width=720, height=260, class_="trend")
+    drawn = draw_lines(chart, width=_WIDTH, height=_HEIGHT, class_="trend")
     others = [(address.here(y=name), f"Plot {name}") for name in numbers if name != wanted]
     if not drawn:
         return []
     files = [(address.here(format="svg", page=""), "svg", "answer.svg")]
-    return [Chart(drawn, chart, others, files, lambda: line_figure(chart, chart.what))]
+    return [Chart(drawn, chart, others, files, lambda: draw_lines_file(chart, chart.what))]
 
 
 def _chart(table: pa.Table) -> LineChart:
@@ -175,4 +161,37 @@ def _chart(table: pa.Table) -> LineChart:
         Line(name_text(name), [own.get(place) for place in places]) for name, own in values.items()
     ]
     axis = AxisKind("ns" if scale else "count")
-    return LineChart(name_text(what), name_text(noun), list(places), lines, axis=axis, is_live=True)
+    text = partial(measure_text, unit=axis.unit)
+    return LineChart(
+        name_text(what), name_text(noun), list(places), lines, axis=axis, is_live=True, text=text
+    )
+
+
+def read_part(request: Address) -> Part:
+    """The part of runs in the address (from=, to=), with what is to be pointed out (event=).
+
+    Raises:
+        Problem: 400 if it is no part.
+    """
+    given = [request.fields.get(name) or "0" for name in PART_FIELDS[:2]]
+    try:
+        start, end = map(float, given)
+    except ValueError:
+        start, end = 0.0, -1.0
+    if not (0 <= start < _MOST_NS and (end == 0 or start < end < _MOST_NS)):
+        raise Problem(400, "from", f"from={given[0]}, to={given[1]}, wanted two times in ns")
+    zoom = lambda low, high: request.here(**{"from": f"{low:.0f}", "to": f"{high:.0f}"})  # noqa: E731
+    changed = [request.fields.get(name, "") for name in PART_FIELDS[2:]]
+    whole = request.here(**dict.fromkeys(PART_FIELDS[:2], ""))
+    return Part(start, end, zoom, tuple(filter(None, changed)), whole)
+
+
+def timeline_chart(slices: Sequence[Slice], drawing: str, part: Part = WHOLE) -> list[Chart]:
+    """The chart of a run, with the address of its drawing; empty without slices."""
+    if not slices:
+        return []
+    timeline = Timeline.of(slices, part)
+    drawn = timeline_plot(timeline, part=part)
+    file = [(drawing, "svg", "timeline.svg")]
+    return [Chart(drawn, scales=part.scales, files=file,
+                  file=lambda: timeline_figure(timeline))]  # fmt: skip

@@ -9,16 +9,16 @@ from typing import Any
 
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.page.cells import PLACE, Row, history_link, link, pick
-from tracehouse.cli.serve.page.charts import Chart
+from tracehouse.cli.serve.page.charts import PART_FIELDS, Chart, read_part
 from tracehouse.cli.serve.page.dumps import read_run, slices_of
 from tracehouse.cli.serve.page.filter_form import Wanted, filter_form
 from tracehouse.cli.serve.page.page_request import DATES, NAMES, PageRequest
-from tracehouse.cli.serve.page.timeline import PART_FIELDS, Part, Timeline, read_part, timeline_plot
 from tracehouse.queries.comparison import describe_pair
 from tracehouse.queries.report.comparable import find_obstacle
 from tracehouse.queries.report.figures import duration_text, name_text
 from tracehouse.queries.report.method_breakdowns import PairBreakdowns
 from tracehouse.queries.report.tables import list_sums
+from tracehouse.queries.timeline.run_picture import Part, Timeline, timeline_plot
 
 BUILDS = {"base": "the one before", "head": "the last build"}
 FIELDS = tuple(BUILDS)

@@ -21,11 +21,12 @@ from tracehouse.cli.serve.page.cells import (
     pick,
     place_of,
 )
+from tracehouse.cli.serve.page.charts import PART_FIELDS, read_part, timeline_chart
 from tracehouse.cli.serve.page.listing import Column, Shown, listing, turn_pages
 from tracehouse.cli.serve.page.page_request import MOST_ROWS, PageRequest
-from tracehouse.cli.serve.page.timeline import PART_FIELDS, Slice, read_part, timeline_chart
 from tracehouse.queries.cells import Column as FactCell
 from tracehouse.queries.report.figures import count_text
+from tracehouse.queries.timeline.run_picture import Slice
 from tracehouse.warehouse.catalogue.queries import find_query
 
 ROWS = 50  # of a page

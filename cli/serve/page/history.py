@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from starlette.responses import RedirectResponse, Response
 
 from tracehouse.cli.serve.http.problems import Problem
@@ -26,8 +27,9 @@ from tracehouse.cli.serve.page.cells import (
 )
 from tracehouse.cli.serve.page.charts import Chart, draw_chart, spark_plot
 from tracehouse.cli.serve.page.listing import Column, Shown, Table, listing
-from tracehouse.cli.serve.page.page_request import PageRequest
-from tracehouse.queries.plots.figure import MOST_LINES, history_chart
+from tracehouse.cli.serve.page.page_request import MOST_ROWS, PageRequest
+from tracehouse.queries.drawing.line_chart import MOST_LINES, Mark
+from tracehouse.queries.plots.figure import history_chart
 from tracehouse.queries.plots.terminal import HISTORIES, series_columns
 from tracehouse.queries.report.content import Group, Member, Report
 from tracehouse.queries.report.figures import (
@@ -37,7 +39,6 @@ from tracehouse.queries.report.figures import (
     member_operator,
     operator_text,
 )
-from tracehouse.queries.report.line_chart import Mark
 from tracehouse.queries.report.notes import Note, choose_notes
 from tracehouse.queries.report.plots import note_mark
 from tracehouse.queries.report.settings import Settings
@@ -132,18 +133,35 @@ def _charts(
     rows, marks, builds = shown
     if len(rows) > MOST_LINES:
         return []
-    chart = history_chart(name, table, builds)
-    places = [pick(row, *PLACE) for row in rows]
-    hrefs = [[link(_HOTSPOTS, **one, build=build) for build in chart.places] for one in places]
-    lines = [line._replace(hrefs=own) for line, own in zip(chart.lines, hrefs, strict=True)]
+    is_of_operators = name == _OF_OPERATORS
+    values = _dump_values(request, table, builds) if is_of_operators else []
+    chart = history_chart(
+        name,
+        table,
+        builds,
+        values=values,
+        href=lambda row, build: link(_HOTSPOTS, **pick(row, *PLACE), build=build),
+    )
     at = request.fields.get("at", "")
     chart = chart._replace(
-        what=_subject(rows) if name == _OF_OPERATORS else name,
-        lines=lines,
+        what=_subject(rows) if is_of_operators else name,
         marks=merge_marks(marks),
         at=at,
     )
     return draw_chart(request, chart)
+
+
+def _dump_values(request: PageRequest, table: pa.Table, builds: list[str]) -> list[Row]:
+    """The values of the dumps of a history, which may have two speeds; none if they are many."""
+    if pc.sum(table["dump_count"]).as_py() > MOST_ROWS:
+        return []
+    names = ("event", "delegate_id", "ordinal")
+    named: dict[str, object] = {
+        name: given if name != "ordinal" else int(given[-1])
+        for name in names
+        if (given := request.filters.get(name))
+    }
+    return request.rows("dump_values", build=builds, **named)
 
 
 def _subject(rows: Sequence[Row]) -> str:

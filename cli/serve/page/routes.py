@@ -17,8 +17,6 @@ from tracehouse.cli.serve.page.charts import chart_file
 from tracehouse.cli.serve.page.page_request import read_form
 from tracehouse.cli.serve.page.site import help_page, page_template, show, view
 from tracehouse.cli.serve.page.sql_box import sql_box
-from tracehouse.cli.serve.page.timeline import KINDS
-from tracehouse.queries.report.line_chart import COLOURS
 
 SCRIPTS = {  # by address
     "/changes.js": "changes.js",
@@ -34,9 +32,7 @@ _SECONDS = 30 * 24 * 3600  # a session
 
 def style(_: Request) -> Response:
     """The style sheet of reports, of the site and of its charts."""
-    text = page_template("site.css").render(colours=COLOURS, kinds=KINDS) + _read(
-        "uplot/uPlot.min.css"
-    )
+    text = page_template("site.css").render() + _read("uplot/uPlot.min.css")
     return Response(text, media_type="text/css", headers=_KEPT)
 
 

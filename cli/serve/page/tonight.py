@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from tracehouse.cli.serve.page.answer_table import answer_table
 from tracehouse.cli.serve.page.cells import Cell, age_text, history_link, link, pick
-from tracehouse.cli.serve.page.charts import coverage_plot
 from tracehouse.cli.serve.page.listing import Column, Table
 from tracehouse.cli.serve.page.page_request import PageRequest
+from tracehouse.queries.drawing.bars import draw_coverage
 from tracehouse.queries.report.change import Change, ChangeTable, change_of_group
 from tracehouse.queries.report.content import Group, Member, Report
 from tracehouse.queries.report.figures import count_text, is_measure, name_text
@@ -95,7 +95,11 @@ def _devices(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> 
     squares = Column(
         "Newest builds",
         lambda row: Cell(
-            "", picture=coverage_plot(newest, counts[row["device"]], models[row["device"]])
+            "",
+            picture=draw_coverage(
+                [(build, counts[row["device"]].get(build, 0)) for build in newest],
+                models[row["device"]],
+            ),
         ),
         doc="A square for each build, the newest on the right: full if all programs were recorded",
         room="p2",

@@ -77,7 +77,7 @@ function draw() {
   pen.fillRect(0, 0, width, tall);
   const fills = {};
   for (const kind of ["kernel", "operator_call", "delegate_call", "delegate_op", "delegate_phase", "method", "load", "control", "other"]) fills[kind] = colour(kind);
-  const ink = colour("ink"), text = colour("text"), dim = colour("dim"), wrong = colour("wrong"), focus = colour("focus");
+  const ink = colour("ink"), text = ink, dim = colour("soft"), wrong = colour("act"), focus = colour("accent");
   boxes = [];
   let count = 0, total = 0;
   for (const row of rows) {

@@ -3,8 +3,12 @@ from __future__ import annotations
 import pytest
 
 from tests.support.explained import key, node, operator, program, run_of
-from tracehouse.queries.explain.operators import read_operators
-from tracehouse.queries.explain.origins import EventOrigin, RunOrigins, read_origins
+from tracehouse.queries.explain.operators import (
+    EventOrigin,
+    RunOrigins,
+    read_operators,
+    read_origins,
+)
 
 BACKEND = "XnnpackBackend"
 

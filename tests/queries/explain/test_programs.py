@@ -4,8 +4,8 @@ from tests.support.documents import ROOT
 from tests.support.explained import node, operator, program, run_of
 from tracehouse.ingest.etrecord.differences import compare_programs
 from tracehouse.ingest.sources.places import parse_source
-from tracehouse.queries.explain.origins import RunOrigins
-from tracehouse.queries.explain.programs import changes_of_files, compare_stored
+from tracehouse.queries.explain.operators import RunOrigins
+from tracehouse.queries.explain.programs import changes_of_files, compare_stored, diff_calls
 
 BACKEND = "XnnpackBackend"
 ADD = "aten.add.Tensor"
@@ -89,3 +89,18 @@ def test_files_are_compared_by_their_parts():
     assert (softmax.change, softmax.base, softmax.head) == ("added", None, "1")
     (size,) = [one for one in found if one.part == "file"]
     assert (size.change, str(size.base).endswith(" bytes")) == ("changed", True)
+
+
+def test_of_a_call_with_other_tensors_only_these_are_shown():
+    was = "(f32[1, 2], f32[2], stride=[1, 1], groups=1) → f32[1, 2] in a kernel"
+    now = "(f32[1, 3], f32[2], stride=[2, 2], groups=1) → f32[1, 3] in a kernel"
+    assert diff_calls(was, now) == (
+        "f32[1, 2], stride=[1, 1], f32[1, 2]",
+        "f32[1, 3], stride=[2, 2], f32[1, 3]",
+    )
+
+
+def test_of_a_call_that_runs_elsewhere_all_is_shown():
+    was, now = "(f32[1]) → f32[1] in a kernel", "(f32[2]) → f32[2] in Xnnpack"
+    assert diff_calls(was, now) == (was, now)
+    assert diff_calls(None, now) == ("–", now)

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.explained import key, node, operator, program, run_of
-from tracehouse.queries.explain.origins import EventOrigin, RunOrigins
-from tracehouse.queries.explain.times import method_frame
+from tracehouse.queries.explain.explanation import method_frame
+from tracehouse.queries.explain.operators import EventOrigin, RunOrigins
 from tracehouse.queries.report.breakdown import Breakdown, Work, break_down
 
 LAYER = (("", "Net"), ("layer", "net.Layer"))

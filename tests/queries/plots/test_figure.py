@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import xml.etree.ElementTree as ET
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 
 from tests.support.changes import change_row
 from tests.support.strange_names import NAMES
-from tracehouse.queries.plots.figure import MOST_BARS, MOST_LINES, query_figure
+from tracehouse.queries.drawing.line_chart import MOST_LINES
+from tracehouse.queries.plots.figure import MOST_BARS, history_chart, query_figure, split_speeds
 from tracehouse.warehouse.errors import QueryError
 
 EVIL = "</text></svg><script>alert(1)</script>"
@@ -103,3 +105,31 @@ def test_two_builds_are_drawn_by_their_verdicts_and_noise_is_a_line(name: str) -
     assert "conv #3" in texts
     assert "conv #2" not in texts
     assert texts[-1] == "Not drawn: 1 more: 1 cannot tell."
+
+
+def test_an_operator_at_two_speeds_has_a_line_for_each() -> None:
+    builds = [[3.0, 3.1, 7.0], [3.0, 7.1, 7.2], [3.1, 3.2, 7.1, 7.3], []]
+    slow, fast = split_speeds("conv", builds)
+    assert (slow.name, fast.name) == ("conv, slow", "conv, fast")
+    assert slow.values == pytest.approx([7.0, math.sqrt(7.1 * 7.2), math.sqrt(7.1 * 7.3), None])
+    assert fast.values == pytest.approx([math.sqrt(3.0 * 3.1), 3.0, math.sqrt(3.1 * 3.2), None])
+    assert slow.details == ["1 of 3 dumps", "2 of 3 dumps", "2 of 4 dumps", "0 of 0 dumps"]
+
+
+@pytest.mark.parametrize(
+    "builds",
+    [[[3.0, 3.1, 3.05]] * 3, [[3.0] * 5, [3.1] * 5, [7.0] * 5, [7.1] * 5], [[]], []],
+    ids=["one speed", "a step", "no dumps", "no builds"],
+)
+def test_a_step_and_noise_are_no_second_speed(builds: list[list[float]]) -> None:
+    assert split_speeds("conv", builds) == []
+
+
+def test_a_history_has_the_speeds_of_its_dumps() -> None:
+    rows = _history("add")
+    values = [{**row, "value": value} for row in rows for value in (3.0, 3.1, 7.0, 7.1, 3.05, 7.05)]
+    table = pa.Table.from_pylist(rows)
+    chart = history_chart("build_history", table, values=values, href=lambda _, build: f"/{build}")
+    assert [line.name.rpartition(", ")[2] for line in chart.lines] == ["slow", "fast"]
+    assert [line.hrefs for line in chart.lines] == [["/b1", "/b2"]] * 2
+    assert len(history_chart("build_history", table).lines) == 1

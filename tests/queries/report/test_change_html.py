@@ -6,7 +6,8 @@ from tests.support.changes import change_row
 from tests.support.reports import group, member, read_xml
 from tracehouse.queries.comparison import comparison_html, describe_pair
 from tracehouse.queries.report.change import ChangeTable, IntervalScale, Kind, change_of_row
-from tracehouse.queries.report.change_html import axis, changes_html, history, icon, interval
+from tracehouse.queries.report.change_html import axis, changes_html, icon, interval
+from tracehouse.queries.report.plots import spark_plot
 
 HOSTILE = '"><script>x</script>'
 
@@ -66,7 +67,7 @@ def test_only_verdicts_to_look_at_have_an_icon() -> None:
 
 def test_a_history_is_washed_since_the_change() -> None:
     one = group(member())
-    assert 'class="since"' in history(one.members[0], one.first_bad)
-    assert 'class="since"' not in history(one.members[0], "elsewhere")
-    assert history(member(history=[]), "b1") == ""
-    assert re.search(r"the last \d+ builds", str(history(one.members[0], "b40")))
+    assert 'class="since"' in spark_plot(one.members[0], one.first_bad)
+    assert 'class="since"' not in spark_plot(one.members[0], "elsewhere")
+    assert spark_plot(member(history=[]), "b1") == ""
+    assert re.search(r"the last \d+ builds", (spark_plot(one.members[0], "b40")))

@@ -118,3 +118,29 @@ def test_ticks_of_unknown_rate_have_no_nanoseconds(tmp_path):
     assert (member.base_ns, member.head_ns, member.cost_ns) == (None, None, None)
     assert {point.median_ns for point in member.history} == {None}
     assert np.median(member.base_values) == pytest.approx(9_000, rel=0.02)  # ticks
+
+
+@pytest.mark.slow
+def test_the_history_of_an_operator_at_two_speeds_has_both(tmp_path):
+    name = "native_call_convolution.out"
+    dumps = [
+        dump
+        for number in range(8)
+        for speed, count in ((1.0, 6), (2.0, 4 + number % 2))
+        for dump in record_build(
+            number,
+            {name: speed * (1.2 if number >= 6 else 1.0)},
+            count=count,
+            labels={"speed": str(speed)},
+        )
+    ]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        night = judge_head(store, None, Settings())
+        changes = [change for group in night.groups for change in group.changes]
+        member = next(m for m in describe_members(night, changes) if m.event_name == name)
+    assert member.speeds is not None
+    for number, point in enumerate(member.history):
+        level = 1.2 if number >= 6 else 1.0
+        assert point.fast == pytest.approx(40_000 * level, rel=0.02)
+        assert point.slow == pytest.approx(80_000 * level, rel=0.02)
+        assert point.slow_count == 4 + number % 2

@@ -8,7 +8,7 @@ import pytest
 from tests.support.reports import member, read_xml
 from tests.support.strange_names import LONG_NAME, NAMES
 from tracehouse.queries.report.content import BuildPoint
-from tracehouse.queries.report.plots import MAX_BUILDS, history_plot, strip_plot
+from tracehouse.queries.report.plots import MAX_BUILDS, history_plot, spark_plot, strip_plot
 
 HOSTILE = ("</title><script>x</script>", '"><svg onload=x>', "&lt;", "' x='", *NAMES, LONG_NAME)
 
@@ -91,6 +91,26 @@ def test_history_marks_the_build_that_fixed_it() -> None:
 def test_history_is_of_the_latest_builds() -> None:
     plot = read_xml(history_plot(member(history=points(*range(1, 100))), "b0"))
     assert len(list(plot.iter("circle"))) == MAX_BUILDS
+
+
+def test_a_history_at_two_speeds_has_a_line_for_each() -> None:
+    at = {"fast": 3e6, "slow": 7e6}
+    history = [
+        BuildPoint(build=f"b{i}", dump_count=12, median_ns=median, slow_count=slow, **at)
+        for i, (median, slow) in enumerate([(3e6, 5), (7e6, 8), (3e6, 4)])
+    ]
+    one = member(history=history, speeds=(5, 12, 8, 12))
+    plot = read_xml(history_plot(one, "b1"))
+    assert len(list(plot.iter("polyline"))) == 2
+    assert all(len({y.split(",")[1] for y in line.get("points").split()}) == 1
+               for line in plot.iter("polyline"))  # fmt: skip
+    assert [text.text for text in plot.iter("text") if "name" in text.get("class", "").split()] == [
+        "slow", "fast",
+    ]  # fmt: skip
+    titles = [title.text for title in plot.iter("title")]
+    assert "b1\nslow: 7.000 ms, 8 of 12 dumps\nfast: 3.000 ms, 4 of 12 dumps" in titles
+    (line,) = read_xml(spark_plot(one, "b1")).iter("polyline")
+    assert len({point.split(",")[1] for point in line.get("points").split()}) == 1
 
 
 @pytest.mark.parametrize("history", [[], [BuildPoint(build="b", dump_count=0, median_ns=None)]])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tests.support.timelines import Spec, allocation, event, timed_dump
-from tracehouse.queries.timeline.perfetto import AllocatedBytes, allocated_bytes
-from tracehouse.queries.timeline.slices import timed_runs
+from tracehouse.queries.timeline.perfetto import AllocatedBytes, sum_allocations
+from tracehouse.queries.timeline.slices import lay_out_runs
 
 
 def _allocated(*runs: list[Spec]) -> dict[int, list[AllocatedBytes]]:
-    shown = timed_runs(timed_dump(*runs))
-    return allocated_bytes(shown.dump.tables, shown.runs)
+    shown = lay_out_runs(timed_dump(*runs))
+    return sum_allocations(shown.dump.tables, shown.runs)
 
 
 def test_an_allocation_comes_after_the_event_that_is_written_before_it() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tracehouse.queries.timeline.arguments import event_arguments, stack_trace
-from tracehouse.queries.timeline.events import TimedEvent
+from tracehouse.queries.timeline.events import TimedEvent, event_arguments, stack_trace
 from tracehouse.warehouse.programs.method_origins import Hierarchy, Origin
 
 

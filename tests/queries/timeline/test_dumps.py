@@ -13,9 +13,9 @@ from tests.support.stores import ingest
 from tests.support.timelines import read_trace
 from tracehouse import Warehouse
 from tracehouse.ingest.sources.places import Source
-from tracehouse.queries.timeline.dumps import Clocks, TimedDump, read_dump, stored_dump
+from tracehouse.queries.timeline.dumps import Clocks, TimedDump, read_dump, read_stored_dump
 from tracehouse.queries.timeline.perfetto import perfetto_lines
-from tracehouse.queries.timeline.slices import timed_runs
+from tracehouse.queries.timeline.slices import lay_out_runs
 from tracehouse.warehouse.errors import QueryError
 
 
@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _events(dump: TimedDump) -> list[dict[str, object]]:
-    events = read_trace("".join(perfetto_lines([timed_runs(dump)])))
+    events = read_trace("".join(perfetto_lines([lay_out_runs(dump)])))
     return [event for event in events if event["ph"] != "M"]
 
 
@@ -40,7 +40,7 @@ def test_a_dump_of_a_store_is_as_its_file(folder: Path) -> None:
         Source(str(folder / "run.etdp")), Source(str(folder / "run.etrecord")), Clocks(1e3)
     )
     with Warehouse.open(folder / "store", read_only=True) as store:
-        stored = stored_dump(store, 1)
+        stored = read_stored_dump(store, 1)
     assert stored.label == "pixel8 · mv2 · b1 (dump 1)"
     assert stored.facts["device"] == "pixel8"
     assert stored.clocks == Clocks(1e3, {"": 1e3})
@@ -52,7 +52,7 @@ def test_a_dump_that_the_store_lacks_is_refused(folder: Path) -> None:
         Warehouse.open(folder / "store", read_only=True) as store,
         pytest.raises(QueryError, match="dump 7: the store has no such dump"),
     ):
-        stored_dump(store, 7)
+        read_stored_dump(store, 7)
 
 
 def test_a_dump_whose_events_are_gone_says_where_its_file_is(folder: Path, tmp_path: Path) -> None:
@@ -62,4 +62,4 @@ def test_a_dump_whose_events_are_gone_says_where_its_file_is(folder: Path, tmp_p
         with pytest.raises(
             QueryError, match=r"dump 1: .*tracehouse store archive get [0-9a-f]{12}"
         ):
-            stored_dump(store, 1)
+            read_stored_dump(store, 1)

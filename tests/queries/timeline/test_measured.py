@@ -5,7 +5,7 @@ import pytest
 from tests.support.producer_dumps import CALL_NS, QNN_EVENTS, producer_dump
 from tracehouse.queries.event_blocks.build import decode_tables
 from tracehouse.queries.timeline.dumps import TimedDump
-from tracehouse.queries.timeline.slices import timed_runs, with_times_only
+from tracehouse.queries.timeline.slices import lay_out_runs, with_times_only
 
 
 def _dump(producer):
@@ -21,7 +21,7 @@ def test_a_dump_in_its_own_ticks_stays_as_it_is():
     "producer", ["QNN", "QNN GPU", "XNNPACK", "VGF", "Ethos-U", "Core ML estimates", "silent"]
 )
 def test_runs_are_as_long_as_their_method_and_begin_with_it(producer):
-    _, *runs = (shown := timed_runs(_dump(producer))).runs
+    _, *runs = (shown := lay_out_runs(_dump(producer))).runs
     starts = [run.starts_ns[0] for run in runs]
     assert [after - before for before, after in pairwise(starts)] == (
         pytest.approx([CALL_NS] * 2, rel=0.2)
@@ -31,7 +31,7 @@ def test_runs_are_as_long_as_their_method_and_begin_with_it(producer):
 
 
 def test_what_qnn_counts_is_not_on_the_axis_and_its_times_are_in_their_call():
-    shown = timed_runs(_dump("QNN"), ["1"])
+    shown = lay_out_runs(_dump("QNN"), ["1"])
     (run,) = shown.runs
     found = {
         shown.events[number].delegate_id: (start, end - start)

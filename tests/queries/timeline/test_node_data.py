@@ -13,7 +13,7 @@ from tests.support.timelines import event, forward, timed_dump
 from tracehouse.ingest.sources.places import Source
 from tracehouse.queries.timeline.dumps import Clocks, read_dump
 from tracehouse.queries.timeline.node_data import node_data_document
-from tracehouse.queries.timeline.slices import TimedRuns, timed_runs
+from tracehouse.queries.timeline.slices import TimedRuns, lay_out_runs
 from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.programs.correlation import Origin
 
@@ -24,7 +24,7 @@ def _run(name: str, *runs: str, clock: float = 1.0) -> TimedRuns:
         Source(str(MODELS / f"{name}.etrecord")),
         Clocks(clock),
     )
-    return timed_runs(dump, runs)
+    return lay_out_runs(dump, runs)
 
 
 def test_a_node_has_the_microseconds_of_what_ran_it() -> None:
@@ -54,7 +54,7 @@ def test_a_delegate_of_unmapped_events_counts_as_a_whole() -> None:
 
 def test_what_a_delegate_logs_in_one_run_is_not_missed_in_another() -> None:
     call = [event("DELEGATE_CALL", 0, 50, 1), event("Method::execute", 0, 60)]
-    shown = timed_runs(timed_dump([event("", 10, 40, 1, id="conv"), *call], call))
+    shown = lay_out_runs(timed_dump([event("", 10, 40, 1, id="conv"), *call], call))
     origin = Origin(stack_traces={"aten_relu_default": None})
     events = [
         one._replace(origin=origin) if one.kind.startswith("delegate") else one
@@ -71,9 +71,9 @@ def test_several_methods_share_no_graph() -> None:
 
 def test_without_etrecord_no_node_is_known() -> None:
     with pytest.raises(QueryError, match="no node is known"):
-        node_data_document([timed_runs(timed_dump(forward()))])
+        node_data_document([lay_out_runs(timed_dump(forward()))])
 
 
 def test_three_dumps_are_no_base_and_head() -> None:
     with pytest.raises(QueryError, match="a base and a head"):
-        node_data_document([timed_runs(timed_dump(forward()))] * 3)
+        node_data_document([lay_out_runs(timed_dump(forward()))] * 3)

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.support.timelines import event, forward, timed_dump
 from tracehouse.queries.timeline.page import page_text
-from tracehouse.queries.timeline.slices import timed_runs
+from tracehouse.queries.timeline.slices import lay_out_runs
 
 
 def _data(text: str) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def _data(text: str) -> dict[str, Any]:
 
 
 def test_a_page_holds_every_event_and_where_it_stands() -> None:
-    (dump,) = _data(page_text([timed_runs(timed_dump(forward()))]))["dumps"]
+    (dump,) = _data(page_text([lay_out_runs(timed_dump(forward()))]))["dumps"]
     (track,) = dump["tracks"]
     names = [dump["events"][number]["name"] for number in track["event"]]
     columns = zip(track["start"], track["length"], track["depth"], strict=True)
@@ -34,7 +34,7 @@ def test_a_page_holds_every_event_and_where_it_stands() -> None:
 
 
 def test_a_page_loads_nothing_and_runs_its_own_script_alone() -> None:
-    text = page_text([timed_runs(timed_dump(forward()))])
+    text = page_text([lay_out_runs(timed_dump(forward()))])
     script = re.findall(r"<script>(.*?)</script>", text, re.S)
     (digest,) = re.findall(r"script-src 'sha256-([^']+)'", text)
     assert [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in script] == [
@@ -46,13 +46,13 @@ def test_a_page_loads_nothing_and_runs_its_own_script_alone() -> None:
 
 def test_names_are_text_in_the_page() -> None:
     evil = "</script><script>alert(1)</script>@SCRIPT@"
-    text = page_text([timed_runs(timed_dump([event(evil, 0, 1)], label=evil))])
+    text = page_text([lay_out_runs(timed_dump([event(evil, 0, 1)], label=evil))])
     assert text.count("<script") == 2
     assert _data(text)["dumps"][0]["events"][0]["name"] == evil
 
 
 def test_what_cannot_be_right_and_what_failed_are_told() -> None:
     run = [event("native_call_a", 1 << 40, 1 << 39, 1), event("OPERATOR_CALL", 0, 1 << 41, 2)]
-    (dump,) = _data(page_text([timed_runs(timed_dump(run))]))["dumps"]
+    (dump,) = _data(page_text([lay_out_runs(timed_dump(run))]))["dumps"]
     assert sorted(dump["tracks"][0]["length"]) == [-1, 1 << 41]
     assert dump["failed"] == [[0, 1 << 41]]

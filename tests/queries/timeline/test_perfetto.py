@@ -14,7 +14,7 @@ from tests.support.timelines import Spec, allocation, event, forward, read_trace
 from tracehouse.ingest.sources.places import Source
 from tracehouse.queries.timeline.dumps import Clocks, TimedDump, read_dump
 from tracehouse.queries.timeline.perfetto import perfetto_lines
-from tracehouse.queries.timeline.slices import timed_runs
+from tracehouse.queries.timeline.slices import lay_out_runs
 
 REAL = CORPUS / "real"
 BROKEN = {"real/half_portable_n1_debug", "capi/alloc_only", "capi/alloc_only_static"}
@@ -22,7 +22,7 @@ SOUND = sorted({*dump_names("real", "capi", "synthetic", "upstream")} - BROKEN)
 
 
 def _trace(*dumps: TimedDump, runs: Iterable[str] = ()) -> list[dict[str, Any]]:
-    shown = [timed_runs(dump, list(runs)) for dump in dumps]
+    shown = [lay_out_runs(dump, list(runs)) for dump in dumps]
     return read_trace("".join(perfetto_lines(shown)))
 
 
@@ -145,7 +145,7 @@ def test_an_etrecord_tells_operators_modules_and_each_stack_trace_once() -> None
 
 def test_names_are_text_whatever_they_hold() -> None:
     run = [event(name, i, i + 1, i) for i, name in enumerate(NAMES)]
-    text = "".join(perfetto_lines([timed_runs(timed_dump(run))]))
+    text = "".join(perfetto_lines([lay_out_runs(timed_dump(run))]))
     assert text.replace("\n", "").isprintable()
     assert {e["name"] for e in read_trace(text) if e["ph"] == "X"} == set(NAMES)
 

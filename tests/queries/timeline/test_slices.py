@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.store_rows import Event, StoreRows, run_query
 from tests.support.timelines import event, forward, timed_dump
-from tracehouse.queries.timeline.slices import timed_runs, track_name
+from tracehouse.queries.timeline.slices import lay_out_runs, track_name
 from tracehouse.warehouse.errors import QueryError
 
 LENGTHS = (300, 100, 200, 400)
@@ -17,7 +17,7 @@ def _dump_of_lengths():
 
 
 def test_events_come_by_start_and_the_outermost_first():
-    (run,) = (shown := timed_runs(timed_dump(forward()))).runs
+    (run,) = (shown := lay_out_runs(timed_dump(forward()))).runs
     names = [shown.events[number].name for number in run.numbers]
     assert names == [
         "Method::execute", "OPERATOR_CALL", "native_call_add.out", "DELEGATE_CALL", "conv #1",
@@ -27,34 +27,34 @@ def test_events_come_by_start_and_the_outermost_first():
 
 def test_of_events_of_the_same_times_the_operator_holds_its_kernel():
     calls = [event("native_call_add.out", 5, 6, 1), event("OPERATOR_CALL", 5, 6, 1)]
-    (run,) = (shown := timed_runs(timed_dump(calls))).runs
+    (run,) = (shown := lay_out_runs(timed_dump(calls))).runs
     assert [shown.events[number].kind for number in run.numbers] == ["operator_call", "kernel"]
 
 
 def test_self_times_add_up_to_the_run():
-    (run,) = timed_runs(timed_dump(forward())).runs
+    (run,) = lay_out_runs(timed_dump(forward())).runs
     assert run.self_ns() == [30, 4, 16, 20, 30]
 
 
 def test_all_runs_begin_when_they_did():
-    runs = timed_runs(timed_dump(forward(50), forward(200))).runs
+    runs = lay_out_runs(timed_dump(forward(50), forward(200))).runs
     assert [run.starts_ns[0] for run in runs] == [0, 150]
     assert [run.track for run in runs] == [0, 0]
 
 
 def test_runs_at_the_same_time_have_tracks_of_their_own():
-    runs = timed_runs(timed_dump(forward(0), forward(50), forward(100))).runs
+    runs = lay_out_runs(timed_dump(forward(0), forward(50), forward(100))).runs
     assert [run.track for run in runs] == [0, 1, 0]
 
 
 def test_runs_that_are_named_begin_at_0_on_tracks_of_their_own():
-    runs = timed_runs(timed_dump(forward(50), forward(200), forward(400)), ["2", "0", "2"]).runs
+    runs = lay_out_runs(timed_dump(forward(50), forward(200), forward(400)), ["2", "0", "2"]).runs
     assert [(run.index, run.starts_ns[0], run.track) for run in runs] == [(0, 0, 0), (2, 0, 1)]
 
 
 @pytest.mark.store
 def test_the_run_of_median_length_is_that_of_the_query_run_timeline():
-    (run,) = timed_runs(_dump_of_lengths(), ["median"]).runs
+    (run,) = lay_out_runs(_dump_of_lengths(), ["median"]).runs
     store = StoreRows()
     number = store.add_dump()
     for length in LENGTHS:
@@ -77,7 +77,7 @@ def test_the_median_is_not_of_delegates_clocks_nor_of_what_cannot_be_right():
         store.add_run(number, [Event("Method::execute", length, 0), inside])
     flagged = Event("native_call_a", 2**62, 1, start=2**62, flags=2)
     store.add_run(number, [Event("Method::execute", 150, 0), flagged])
-    (run,) = timed_runs(timed_dump(*runs, wrong), ["median"]).runs
+    (run,) = lay_out_runs(timed_dump(*runs, wrong), ["median"]).runs
     found = {row["run_index"] for row in run_query(store.connect(), "run_timeline", dump=number)}
     assert found == {1}
     assert run.index == 1
@@ -86,23 +86,23 @@ def test_the_median_is_not_of_delegates_clocks_nor_of_what_cannot_be_right():
 @pytest.mark.parametrize("wanted", ["4", "-1", "first", "99999999999999999999", "9" * 5_000])
 def test_a_run_that_is_not_there_is_refused(wanted):
     with pytest.raises(QueryError, match=f"dump: run '{wanted}': .* it has 0 to 3"):
-        timed_runs(_dump_of_lengths(), [wanted])
+        lay_out_runs(_dump_of_lengths(), [wanted])
 
 
 def test_a_dump_without_events_has_no_median():
     with pytest.raises(QueryError, match="dump: no run has events"):
-        timed_runs(timed_dump([]), ["median"])
-    assert timed_runs(timed_dump([])).runs == []
+        lay_out_runs(timed_dump([]), ["median"])
+    assert lay_out_runs(timed_dump([])).runs == []
 
 
 def test_a_run_that_stopped_before_its_method_ended_failed():
     load = [event("Method::init", 0, 5)]
-    runs = timed_runs(timed_dump(load, forward(10), forward(200)[:-1])).runs
+    runs = lay_out_runs(timed_dump(load, forward(10), forward(200)[:-1])).runs
     assert [run.is_failed for run in runs] == [False, False, True]
 
 
 def test_a_track_is_called_by_its_runs():
-    runs = timed_runs(timed_dump(forward(0), forward(200), forward(400))).runs
+    runs = lay_out_runs(timed_dump(forward(0), forward(200), forward(400))).runs
     assert track_name(runs[:1]) == "run 0 (forward)"
     assert track_name(runs) == "runs 0 to 2"
     assert track_name([runs[0], runs[2]]) == "2 of runs 0 to 2"

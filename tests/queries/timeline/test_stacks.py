@@ -9,8 +9,8 @@ from tests.support.etrecord_builder import MODELS
 from tests.support.timelines import event, forward, timed_dump
 from tracehouse.ingest.sources.places import Source
 from tracehouse.queries.timeline.dumps import Clocks, read_dump
-from tracehouse.queries.timeline.page import MOST_FRAMES, folded_lines, speedscope_document, stacks
-from tracehouse.queries.timeline.slices import TimedRuns, timed_runs
+from tracehouse.queries.timeline.page import MOST_FRAMES, fold_stacks, speedscope_document, stacks
+from tracehouse.queries.timeline.slices import TimedRuns, lay_out_runs
 
 
 def _real() -> TimedRuns:
@@ -19,11 +19,11 @@ def _real() -> TimedRuns:
         Source(str(MODELS / "prefill_decode_portable.etrecord")),
         Clocks(),
     )
-    return timed_runs(dump, ["1"])
+    return lay_out_runs(dump, ["1"])
 
 
 def test_without_modules_events_stand_under_those_that_hold_them() -> None:
-    assert list(folded_lines([timed_runs(timed_dump(forward(), forward(200)))])) == [
+    assert list(fold_stacks([lay_out_runs(timed_dump(forward(), forward(200)))])) == [
         "forward;Method::execute 60\n",
         "forward;Method::execute;DELEGATE_CALL 40\n",
         "forward;Method::execute;DELEGATE_CALL;conv #1 60\n",
@@ -33,7 +33,7 @@ def test_without_modules_events_stand_under_those_that_hold_them() -> None:
 
 
 def test_with_an_etrecord_events_stand_under_their_modules() -> None:
-    lines = list(folded_lines([_real()]))
+    lines = list(fold_stacks([_real()]))
     assert "Execute;MethodOf;m.lin (Linear);native_call_addmm.out 57105\n" in lines
     assert "Execute;MethodOf;native_call_relu.out 10115\n" in lines
     assert "Execute;Method::execute 2185\n" in lines
@@ -46,12 +46,12 @@ def test_times_add_up_to_those_of_the_methods() -> None:
 
 
 def test_of_several_dumps_each_is_a_frame() -> None:
-    both = [timed_runs(timed_dump(forward(), label=label)) for label in ("base;1", "head")]
-    assert {line.split(";")[0] for line in folded_lines(both)} == {"base,1", "head"}
+    both = [lay_out_runs(timed_dump(forward(), label=label)) for label in ("base;1", "head")]
+    assert {line.split(";")[0] for line in fold_stacks(both)} == {"base,1", "head"}
 
 
 def test_speedscope_has_a_profile_per_dump_in_the_order_of_events() -> None:
-    shown = [timed_runs(timed_dump(forward(), label=label)) for label in ("base", "head")]
+    shown = [lay_out_runs(timed_dump(forward(), label=label)) for label in ("base", "head")]
     document = json.loads(speedscope_document(shown))
     assert document["$schema"] == "https://www.speedscope.app/file-format-schema.json"
     frames = [frame["name"] for frame in document["shared"]["frames"]]
@@ -67,4 +67,4 @@ def test_speedscope_has_a_profile_per_dump_in_the_order_of_events() -> None:
 
 def test_no_stack_is_deeper_than_a_viewer_can_take() -> None:
     run = [event(f"e{i}", i, 1000 - i, i) for i in range(MOST_FRAMES + 50)]
-    assert max(len(stack) for stack, _ in stacks(timed_runs(timed_dump(run)))) == MOST_FRAMES
+    assert max(len(stack) for stack, _ in stacks(lay_out_runs(timed_dump(run)))) == MOST_FRAMES

@@ -11,9 +11,10 @@ from starlette.testclient import TestClient
 from tests.support.pages import links
 from tests.support.reports import read_xml
 from tracehouse.cli.serve.http.problems import Problem
-from tracehouse.cli.serve.page.charts import Chart, answer_chart, coverage_plot, spark_plot
+from tracehouse.cli.serve.page.charts import Chart, answer_chart, spark_plot
 from tracehouse.cli.serve.page.page_request import Address
-from tracehouse.queries.report.line_chart import Mark
+from tracehouse.queries.drawing.bars import draw_coverage
+from tracehouse.queries.drawing.line_chart import Mark
 
 RUNS = "/explore/build_history?device=phone&event=Method%3A%3Aexecute"
 
@@ -22,7 +23,7 @@ def _grid(text: str) -> list[str]:
     return re.findall(r'class="grid"[^>]*/><text[^>]*>([^<]+)</text>', text)
 
 
-def test_nothing_is_drawn_of_nothing() -> None:
+def test_a_sparkline_without_a_value_is_empty() -> None:
     assert spark_plot(["b1"], "x", [None]) == ""
 
 
@@ -32,7 +33,7 @@ def test_a_sparkline_tells_its_ends_and_its_alerts() -> None:
     assert plot.get("role") == "img"
     assert plot.get("aria-label") == "conv from 1.000 ms to 1.100 ms; +10 % in b2"
     (mark,) = [one for one in plot.iter("line") if one.get("class") == "mark bad"]
-    assert float(mark.get("x1")) == 156
+    assert mark.get("x1") == "97.5%"
 
 
 def test_the_axis_is_in_the_address(site: TestClient) -> None:
@@ -73,7 +74,7 @@ def test_points_lead_to_the_operators_of_their_builds(site: TestClient) -> None:
 
 
 def test_squares_are_full_where_all_was_recorded() -> None:
-    text = coverage_plot(["b1", "b2", "b3"], {"b1": 2, "b3": 1}, 2)
+    text = draw_coverage([("b1", 2), ("b2", 0), ("b3", 1)], 2)
     assert re.findall(r"cover-\w+", text) == ["cover-all", "cover-none", "cover-some"]
 
 
@@ -81,7 +82,7 @@ def test_names_are_text_in_every_plot() -> None:
     evil = "</title></svg><script>\"'"
     texts = [
         spark_plot([evil], evil, [1.0], marks=[Mark(evil, evil)]),
-        coverage_plot([evil], {}, 1),
+        draw_coverage([(evil, 0)], 1),
     ]
     assert not any("<script" in text for text in texts)
 

@@ -12,7 +12,7 @@ from tests.support.reports import group, member, report
 from tests.support.service import sign_in
 from tests.support.waiting import until
 from tracehouse.cli.serve.page.history import alert_marks, merge_marks
-from tracehouse.queries.report.line_chart import Mark
+from tracehouse.queries.drawing.line_chart import Mark
 
 HISTORY = "/explore/build_history"
 EVENT = "native_call_convolution.out"

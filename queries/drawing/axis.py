@@ -1,21 +1,15 @@
-"""Parts of drawings as SVG: axes, ticks and labels."""
+"""Scales and axes of charts: where a value stands, and round ticks with their texts. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from html import escape
-from itertools import groupby
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import svg
-
-from tracehouse.queries.printable import printable
-from tracehouse.queries.report.figures import duration_unit
-
 MOST_TICKS = 5
-_LEAST_SPAN = 0.04  # of the largest value
-_MARGIN = 0.08  # of the span
+_LEAST_SPAN = 0.04  # share of the largest value
+_MARGIN = 0.08  # share of the span
+_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 
 
 class AxisKind(NamedTuple):
@@ -38,13 +32,13 @@ class Axis(NamedTuple):
     ticks: list[tuple[float, str]]
 
     def __call__(self, value: float | None) -> float | None:
-        """The place of a value; None without one, and for zero on a logarithmic axis."""
+        """Position of a value; None without one, and for zero on a logarithmic axis."""
         if value is None or (self.kind.is_log and value <= 0):
             return None
         return self.scale(math.log10(value) if self.kind.is_log else value)
 
 
-def axis_of(values: Iterable[float], kind: AxisKind, *, start: float, end: float) -> Axis | None:
+def make_axis(values: Iterable[float], kind: AxisKind, *, start: float, end: float) -> Axis | None:
     """An axis for values, between two edges; None if it can show none of them."""
     shown = [value for value in values if value > 0 or not kind.is_log]
     if not shown:
@@ -99,6 +93,15 @@ def log_ticks(low: float, high: float) -> list[float]:
     return round_ticks(low, high) if high > low else [low]
 
 
+def duration_unit(size_ns: float) -> tuple[float, str]:
+    """The nanoseconds and the name of the unit that fits a duration.
+
+    >>> duration_unit(1_234_567), duration_unit(0)
+    ((1000000.0, 'ms'), (1.0, 'ns'))
+    """
+    return next((pair for pair in _UNITS if size_ns >= pair[0] * 0.99995), (1.0, "ns"))
+
+
 def tick_texts(ticks: Sequence[float], unit: str) -> list[str]:
     """Texts of ticks in a common unit.
 
@@ -116,7 +119,7 @@ def tick_texts(ticks: Sequence[float], unit: str) -> list[str]:
 
 
 class Scale(NamedTuple):
-    """Maps values to places between two edges; to the middle if all are equal."""
+    """Maps values to positions between two edges; to the middle if all are equal."""
 
     low: float
     high: float
@@ -124,59 +127,12 @@ class Scale(NamedTuple):
     end: float
 
     def __call__(self, value: float) -> float:
-        """The place of a value, to a tenth."""
+        """Position of a value, to a tenth."""
         span = self.high / 2 - self.low / 2  # halves, which no difference makes infinite
         share = (value / 2 - self.low / 2) / span if span > 0 else 0.5
         return round(self.start + share * (self.end - self.start), 1)
 
 
-def scale_of(values: Sequence[float], start: float, end: float) -> Scale:
+def fit_scale(values: Sequence[float], start: float, end: float) -> Scale:
     """A scale on which the values fill all the room."""
     return Scale(min(values), max(values), start, end)
-
-
-def label(x: float | str, y: float, text: str, anchor: str, class_: str = "") -> svg.Element:
-    """A text at a place; `anchor` is the part of it there: start, middle or end."""
-    start = None if anchor == "start" else anchor
-    classes = [class_] if class_ else None
-    return svg.Text(x=x, y=y, text=safe(text), text_anchor=start, class_=classes)  # type: ignore[arg-type]
-
-
-def title(text: str) -> svg.Element:
-    """The text of an element on hover."""
-    return svg.Title(text=safe(text))
-
-
-def lines(points: Iterable[tuple[float, float | None]]) -> Iterator[svg.Element]:
-    """Lines through points, interrupted at points without a height."""
-    for has_value, run in groupby(points, lambda point: point[1] is not None):
-        if has_value:
-            through = [svg.Point(x, y) for x, y in run if y is not None]
-            yield svg.Polyline(points=through, class_=["line"])
-
-
-def picture(
-    parts: list[svg.Element],
-    *,
-    width: float | None,
-    height: float,
-    text: str,
-    class_: str,
-    **data: str,
-) -> str:
-    """An image with a name for screen readers, and with data attributes for scripts.
-
-    Without a width, the image is as wide as the page, and positions may be in percent.
-    """
-    box = None if width is None else svg.ViewBoxSpec(0, 0, width, height)
-    extra = {"role": "img", "aria-label": safe(text)}
-    extra |= {f"data-{name}": safe(value) for name, value in data.items()}
-    drawn = svg.SVG(viewBox=box, class_=[class_], elements=parts, xmlns=None, extra=extra)
-    if box is None:
-        drawn.height = height
-    return drawn.as_str()
-
-
-def safe(text: str) -> str:
-    """A text of one or more lines, escaped for SVG, which cannot contain control characters."""
-    return escape("\n".join(map(printable, text.split("\n"))))

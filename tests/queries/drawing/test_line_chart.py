@@ -3,15 +3,16 @@ from __future__ import annotations
 import pytest
 
 from tests.support.reports import read_xml
-from tracehouse.queries.report.drawing import AxisKind
-from tracehouse.queries.report.line_chart import Line, LineChart, Mark, line_chart
+from tracehouse.queries.drawing.axis import AxisKind
+from tracehouse.queries.drawing.line_chart import Line, LineChart, Mark, draw_lines
+from tracehouse.queries.report.figures import duration_text
 
 BUILDS = ["b1", "b2", "b3"]
 
 
 def _chart(*lines: Line, **changes: object):
-    chart = LineChart("Load", "build", BUILDS, lines)._replace(**changes)
-    return read_xml(line_chart(chart, width=720, height=240, class_="trend"))
+    chart = LineChart("Load", "build", BUILDS, lines, text=duration_text)._replace(**changes)
+    return read_xml(draw_lines(chart, width=720, height=240, class_="trend"))
 
 
 def _classes(plot, name: str) -> list:
@@ -73,6 +74,6 @@ def test_zero_is_below_all_lines_of_an_axis_that_begins_there() -> None:
 
 def test_a_chart_without_a_value_is_none() -> None:
     chart = LineChart("Load", "build", BUILDS, [Line("x", [0.0, None, None])])
-    assert line_chart(chart, width=720, height=240, class_="trend")
+    assert draw_lines(chart, width=720, height=240, class_="trend")
     only_zero = chart._replace(axis=AxisKind(is_log=True))
-    assert line_chart(only_zero, width=720, height=240, class_="trend") == ""
+    assert draw_lines(only_zero, width=720, height=240, class_="trend") == ""

@@ -30,7 +30,7 @@ def load_renderer() -> Callable[..., bytes]:
     return svg_to_bytes
 
 
-def picture_of(drawn: str) -> bytes:
+def draw_png(drawn: str) -> bytes:
     """A drawing as PNG, on white.
 
     Raises:

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from tests.support.strange_names import NAMES
+from tracehouse.queries.drawing.png import draw_png
 from tracehouse.queries.plots.figure import query_figure
-from tracehouse.queries.plots.picture import picture_of
 from tracehouse.warehouse.errors import QueryError
 
 SQUARE = '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20">{inside}</svg>'
@@ -17,25 +17,25 @@ TEXT = '<text x="4" y="15" style="font: 12px system-ui, sans-serif">x</text>'
 
 
 def test_a_picture_has_two_dots_per_unit_and_is_not_transparent() -> None:
-    picture = picture_of(SQUARE.format(inside=""))
+    picture = draw_png(SQUARE.format(inside=""))
     assert picture[:8] == b"\x89PNG\r\n\x1a\n"
     assert struct.unpack(">II", picture[16:24]) == (60, 40)
-    white = picture_of(SQUARE.format(inside='<rect width="30" height="20" fill="#fff"/>'))
+    white = draw_png(SQUARE.format(inside='<rect width="30" height="20" fill="#fff"/>'))
     assert picture == white
 
 
 def test_a_picture_has_the_texts() -> None:
-    assert picture_of(SQUARE.format(inside=TEXT)) != picture_of(SQUARE.format(inside=""))
+    assert draw_png(SQUARE.format(inside=TEXT)) != draw_png(SQUARE.format(inside=""))
 
 
 def test_any_name_is_drawn() -> None:
     table = pa.table({"event_name": list(NAMES), "p50_ns": [1.0] * len(NAMES)})
-    assert picture_of(query_figure("percentiles", table, {})).endswith(b"IEND\xaeB`\x82")
+    assert draw_png(query_figure("percentiles", table, {})).endswith(b"IEND\xaeB`\x82")
 
 
 def test_without_a_font_there_is_no_picture_without_its_texts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tracehouse.queries.plots.picture.FAMILIES", ("No Such Font",))
+    monkeypatch.setattr("tracehouse.queries.drawing.png.FAMILIES", ("No Such Font",))
     with pytest.raises(QueryError, match=r"needs one of the fonts No Such Font.*\.svg"):
-        picture_of(SQUARE.format(inside=TEXT))
+        draw_png(SQUARE.format(inside=TEXT))
