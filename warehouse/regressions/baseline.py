@@ -163,6 +163,7 @@ class Bases:
         state_spread, is_steady = find_steadiness(state)
         unknown = np.full(len(builds), np.nan)
         medians, residuals = read(self._median), value - reaction * state
+        raw, residual = _median(medians), _median(residuals)
         relative = read(self._is_relative, 0).sum(axis=0)
         if build < len(self._is_relative):
             relative += self._is_relative[build]
@@ -170,15 +171,15 @@ class Bases:
             chosen,
             builds,
             moments[0].sum(axis=0).astype(np.int64),
-            _median(medians),
-            _median(residuals),
+            raw,
+            residual,
             row_mean(np.ascontiguousarray(value.T)),
             row_mean(np.ascontiguousarray(state.T)),
             reaction,
             doubt,
             _median(read(self._states.spread)),
-            _spread(medians),
-            _spread(residuals),
+            _spread(medians - raw),
+            _spread(residuals - residual),
             read(self._is_split, 0).sum(axis=0) > _SPLIT_SHARE * builds,
             is_relative=relative > builds,
             is_mixed=(relative > 0) & (relative <= builds),
@@ -208,6 +209,5 @@ def _median(values: Floats) -> Floats:
     return row_median(np.ascontiguousarray(values.T))
 
 
-def _spread(values: Floats) -> Floats:
-    distance = np.ascontiguousarray((values - _median(values)).T)
-    return np.sqrt(row_mean(distance**2))
+def _spread(distance: Floats) -> Floats:
+    return np.sqrt(row_mean(np.ascontiguousarray(distance.T) ** 2))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from tracehouse.warehouse.regressions.errors import MOST_NIGHTS_TOGETHER
 from tracehouse.warehouse.regressions.history import SeriesHistory
 from tracehouse.warehouse.regressions.nightly import HALF, Rules
 from tracehouse.warehouse.regressions.states import StateCells, find_state_error
-from tracehouse.warehouse.regressions.verdicts import LevelChange, compare_builds
+from tracehouse.warehouse.regressions.verdicts import LevelChange, compare_levels
 from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask, log_change
 from tracehouse.warehouse.statistics.device_states import NO_KERNEL
 
@@ -54,52 +53,83 @@ def check_nights(
 
     `since` has for each change the nights with dumps since its suspicion.
     """
-    last = [nights[-1:] for nights in since]
-    alone, both = (_compare(history, changes, each) for each in (last, since))
-    is_denied = _hear_witness(history, changes, since, both)
-    answers = []
-    for row, (change, nights) in enumerate(zip(changes, since, strict=True)):
-        least = float(log_change(history.series.min_change[change.series]))
+    evidence = _Evidences(history, changes)
+    rows = np.arange(len(changes))
+    alone = evidence.find(rows, [nights[-1:] for nights in since])
+    least = log_change(history.series.min_change[evidence.series])
+    is_shown = np.minimum(alone.own, alone.moved) >= HALF * least
+    rows = rows[(alone.p <= rules.weak_p) & is_shown]
+    answers = [Answer.NO] * len(changes)
+    both = evidence.find(rows, [since[row] for row in rows.tolist()])
+    is_denied = _hear_witness(history, changes, since, rows, both)
+    for place, row in enumerate(rows.tolist()):
+        change, nights = changes[row], since[row]
         error, error_of_state = _errors(history, states, change, nights)
-        if both.has_left[row]:  # other nights were there, too, but compared within their modes
+        if both.has_left[place]:  # other nights were there, too, but compared within their modes
             error = max(error, change.night_spread)
         limit, doubt = rules.both_gate * error, rules.gate * error_of_state
-        is_large = both.own[row] >= max(least, doubt)
+        is_large = both.own[place] >= max(least[row], doubt)
         limit = math.hypot(limit, doubt) if change.is_residual else limit
-        is_large = is_large and both.moved[row] >= max(least, limit)
-        if alone.p[row] > rules.weak_p or min(alone.own[row], alone.moved[row]) < HALF * least:
-            answers.append(Answer.NO)
-        elif is_denied[row] or (both.has_left[row] and len(nights) < MOST_NIGHTS_TOGETHER):
-            answers.append(_wait(nights, rules))
-        elif both.p[row] <= rules.both_p and is_large:
-            answers.append(Answer.YES)
+        is_large = is_large and both.moved[place] >= max(least[row], limit)
+        is_early = both.has_left[place] and len(nights) < MOST_NIGHTS_TOGETHER
+        if is_denied[place] or is_early or both.p[place] > rules.both_p or not is_large:
+            answers[row] = _wait(nights, rules)
         else:
-            answers.append(_wait(nights, rules))
+            answers[row] = Answer.YES
     return answers
+
+
+class _Evidences:
+    """Compares nights with the base of each of some changes, raw and without the states."""
+
+    def __init__(self, history: SeriesHistory, changes: Sequence[LevelChange]) -> None:
+        self.series = np.array([change.series for change in changes], np.int64)
+        self._history, self._changes = history, changes
+        self._reaction = np.array([change.reaction for change in changes])
+        own = np.array([change.own_reaction for change in changes])
+        has_likes = history.series.kernel[self.series] != NO_KERNEL
+        has_likes &= ~np.array([change.is_relative for change in changes], bool)
+        self._own_reaction = np.where(has_likes, own, self._reaction)
+
+    def find(self, rows: Ints, nights: Sequence[Ints]) -> _Evidence:
+        """The evidence of nights for the changes of these numbers."""
+        differ = np.flatnonzero(self._own_reaction[rows] != self._reaction[rows])
+        both, count = np.append(rows, rows[differ]), len(rows)
+        found = compare_levels(
+            self._history,
+            self.series[both],
+            np.append(self._reaction[rows], self._own_reaction[rows[differ]]),
+            [self._changes[row].base for row in both.tolist()],
+            [*nights, *(nights[place] for place in differ.tolist())],
+        )
+        sign = np.array([self._changes[row].direction for row in rows.tolist()], np.int64)
+        moved = found.shift[:count] * sign
+        own = moved.copy()
+        own[differ] = found.shift[count:] * sign[differ]
+        return _Evidence(found.p[:count], moved, own, found.has_left[:count])
 
 
 def _hear_witness(
     history: SeriesHistory,
     changes: Sequence[LevelChange],
     since: Sequence[Ints],
+    rows: Ints,
     both: _Evidence,
 ) -> Mask:
-    """Whether the reference build of all nights denies each change: it would show it, and does not.
+    """Whether the reference build denies each change `rows`: it would show it, and does not.
 
     It would if the change is larger than the error of values relative to the reference.
     """
-    error = np.array([change.witness_error for change in changes])
-    count = np.array([len(nights) for nights in since])
-    is_able = both.moved > error / np.sqrt(count)  # never if there is no reference
-    rows = np.flatnonzero(is_able)
-    is_denied: Mask = np.zeros(len(changes), bool)
-    relative = [replace(changes[row], is_residual=False) for row in rows.tolist()]
-    pairs = [
-        (each, each.base, since[row]) for each, row in zip(relative, rows.tolist(), strict=True)
-    ]
-    way = np.array([each.direction for each in relative], np.int64)
-    shown = compare_builds(history, pairs).shift * way
-    is_denied[rows] = shown < HALF * both.moved[rows]
+    error = np.array([changes[row].witness_error for row in rows.tolist()])
+    count = np.array([len(since[row]) for row in rows.tolist()])
+    able = np.flatnonzero(both.moved > error / np.sqrt(count))  # never if there is no reference
+    is_denied: Mask = np.zeros(len(rows), bool)
+    if len(able):
+        heard = [changes[row] for row in rows[able].tolist()]
+        series, sign = (np.array([(each.series, each.direction) for each in heard], np.int64)).T
+        base, nights = [each.base for each in heard], [since[row] for row in rows[able].tolist()]
+        shown = compare_levels(history, series, np.zeros(len(able)), base, nights).shift * sign
+        is_denied[able] = shown < HALF * both.moved[able]
     return is_denied
 
 
@@ -126,21 +156,3 @@ def _errors(
 
 def _wait(nights: Ints, rules: Rules) -> Answer:
     return Answer.WAIT if len(nights) < rules.most_nights else Answer.NO
-
-
-def _compare(
-    history: SeriesHistory, changes: Sequence[LevelChange], nights: Sequence[Ints]
-) -> _Evidence:
-    """Compare nights with the base of each change, raw and without the states."""
-    way = np.array([change.direction for change in changes], np.int64)
-    residual_changes = [
-        replace(change, is_residual=True)
-        if history.series.kernel[change.series] != NO_KERNEL and not change.is_relative
-        else change
-        for change in changes
-    ]
-    decisive, residual = (
-        compare_builds(history, [(c, c.base, n) for c, n in zip(each, nights, strict=True)])
-        for each in (changes, residual_changes)
-    )
-    return _Evidence(decisive.p, decisive.shift * way, residual.shift * way, decisive.has_left)

@@ -23,10 +23,14 @@ from tracehouse.warehouse.regressions.parts import (
     View,
     judge_part,
 )
-from tracehouse.warehouse.regressions.series_values import encode_texts, list_recordings
+from tracehouse.warehouse.regressions.series_values import (
+    encode_texts,
+    list_recordings,
+    read_encoded,
+)
 from tracehouse.warehouse.statistics.arrays import Ints
 
-VALUES_AT_ONCE = 500_000  # about 300 MB while they are judged
+VALUES_AT_ONCE = 1_000_000  # about 200 MB while they are judged
 _MOST_FILES = 128
 _COUNT = "SELECT count(*) AS n FROM event_stats"
 _HEADS = """SELECT build FROM builds_in_order
@@ -66,7 +70,7 @@ def judge_here(
     with tempfile.TemporaryDirectory(prefix="tracehouse-") as folder:
         with store.stream(expand_statement("fleet_values"), {"head": head}) as values:
             if files == 1 and selection == ALL_PARTS:
-                return [view(judge_part(values.read_all(), head, min_change, rules))]
+                return [view(judge_part(read_encoded(values), head, min_change, rules))]
             spilled = ValueFiles(Path(folder), files, values, selection)
         nights = order_nights(spilled.nights, head)
         return [view(judge_part(part, head, min_change, rules, nights)) for part in spilled.read()]

@@ -147,8 +147,18 @@ def choose_series(
 
 def compare_night(history: SeriesHistory, night: int, tested: Ints, base: Base) -> NightComparison:
     """Compare build number `night` of some series with their base."""
-    raw = _compare(history, night, tested, base, np.zeros(len(tested)))
-    residual = _compare(history, night, tested, base, base.reaction[tested])
+    rows, count = np.append(tested, tested), len(tested)
+    reaction = np.append(np.zeros(count), base.reaction[tested])
+    head = np.zeros((len(rows), night + 1), bool)
+    head[:, night] = True
+    found = compare_samples(
+        gather_values(history, rows, base.find_builds(rows), reaction),
+        gather_values(history, rows, head, reaction),
+    )
+    raw, residual = (
+        SampleComparison(*(each[half] for each in found))
+        for half in (slice(count), slice(count, None))
+    )
     return NightComparison(raw, residual)
 
 
@@ -220,17 +230,6 @@ def _eligible(history: SeriesHistory, cells: Cells, night: int, base: Base, rule
     status[base.builds < rules.least_builds] = Status.NEEDS_MORE_BUILDS
     status[head == 0] = Status.NO_DATA
     return status
-
-
-def _compare(
-    history: SeriesHistory, night: int, rows: Ints, base: Base, reaction: Floats
-) -> SampleComparison:
-    head = np.zeros((len(rows), night + 1), bool)
-    head[:, night] = True
-    return compare_samples(
-        gather_values(history, rows, base.find_builds(rows), reaction),
-        gather_values(history, rows, head, reaction),
-    )
 
 
 def adjust_p(p: Floats, family: Ints, size: Ints) -> Floats:

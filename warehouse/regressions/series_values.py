@@ -65,6 +65,13 @@ def encode_texts(values: pa.Table) -> pa.Table:
     return pa.table(dict(zip(values.column_names, columns, strict=True)))
 
 
+def read_encoded(values: pa.RecordBatchReader) -> pa.Table:
+    """The rows of batches, of which none needs the memory of all texts."""
+    no_rows = pa.Table.from_batches([], values.schema)
+    batches = (pa.Table.from_batches([batch]) for batch in values)
+    return pa.concat_tables([encode_texts(no_rows), *map(encode_texts, batches)])
+
+
 def decode_texts(rows: pa.Table) -> pa.Table:
     """The rows with columns of texts instead of dictionaries."""
     columns = [

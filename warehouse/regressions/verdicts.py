@@ -132,11 +132,26 @@ def compare_builds(
     """
     series = np.array([change.series for change, _, _ in pairs], np.int64)
     reaction = np.array([change.reaction for change, _, _ in pairs])
-    chosen = np.zeros((2, len(pairs), history.build_count), bool)
-    for row, (_, base, head) in enumerate(pairs):
-        chosen[0, row, base] = True
-        chosen[1, row, head] = True
-    return compare_samples(*(gather_values(history, series, each, reaction) for each in chosen))
+    return compare_levels(
+        history, series, reaction, [base for _, base, _ in pairs], [head for _, _, head in pairs]
+    )
+
+
+def compare_levels(
+    history: SeriesHistory,
+    series: Ints,
+    reaction: Floats,
+    base: Sequence[Ints],
+    head: Sequence[Ints],
+) -> SampleComparison:
+    """Compare builds of series with other builds, by values less a reaction to the states."""
+    samples = []
+    for builds in (base, head):
+        chosen = np.zeros((len(series), history.build_count), bool)
+        row = np.repeat(np.arange(len(series)), [len(each) for each in builds])
+        chosen[row, np.concatenate([np.empty(0, np.int64), *builds])] = True
+        samples.append(gather_values(history, series, chosen, reaction))
+    return compare_samples(*samples)
 
 
 def share_of_change(level: Floats, change: LevelChange, night: int) -> float:
