@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from tracehouse.queries.report.drawing import round_ticks
 from tracehouse.queries.report.figures import (
     OperatorName,
     cost_text,
@@ -429,4 +428,6 @@ def _scale(changes: Sequence[Change]) -> IntervalScale:
         low, high = max(low, -3 * most), min(high, 3 * most)
     room = max(high - low, _LEAST_SPAN)
     low, high = low - _MARGIN * room, high + _MARGIN * room
+    from tracehouse.queries.report.drawing import round_ticks  # loads svg, which few reports need
+
     return IntervalScale(low, high, round_ticks(low, high))
