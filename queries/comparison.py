@@ -26,7 +26,7 @@ from tracehouse.queries.report.markdown import changes_markdown, plain
 from tracehouse.queries.report.parts import Row
 from tracehouse.queries.report.sentences import pair_sentence
 from tracehouse.queries.report.tally import OperatorTally, Tally, shared_operators, tally_operators
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 _LEVELS = {"method": "method", "delegate_call": "delegate"}  # by kind
 _SUMS = ("operator_type", "module", "pool")  # levels of rows that others add up to

@@ -28,7 +28,7 @@ from tracehouse.queries.report.figures import (
     short_name,
 )
 from tracehouse.queries.report.verdicts import State
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 if TYPE_CHECKING:
     from tracehouse.queries.report.content import Group, Member

@@ -17,7 +17,7 @@ from tracehouse.queries.report.figures import operator_text, short_name
 from tracehouse.queries.report.notes import Note
 from tracehouse.queries.report.parts import Budget, ExactChange, ModelPart, Part, TaxRow
 from tracehouse.queries.report.verdicts import State, Verdict
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 Direction = Literal["regression", "improvement"]
 

@@ -29,8 +29,8 @@ from tracehouse.warehouse.alignment.alignment import Aligned, Guess, find_guesse
 from tracehouse.warehouse.alignment.programs import CALL, DELEGATED, plain_name
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.queryable import Queryable
+from tracehouse.warehouse.regressions.changes import LevelChange, compare_builds
 from tracehouse.warehouse.regressions.parts import same_run
-from tracehouse.warehouse.regressions.verdicts import LevelChange, compare_builds
 from tracehouse.warehouse.statistics.arrays import Ints
 
 _UNKNOWN = float("nan")

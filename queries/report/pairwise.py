@@ -47,8 +47,8 @@ from tracehouse.queries.report.sentences import pair_sentence
 from tracehouse.queries.report.settings import Settings
 from tracehouse.queries.report.tally import tally_operators
 from tracehouse.queries.report.verdicts import State
-from tracehouse.warehouse.regressions.two_builds import compare_builds
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.regressions.changes import SeriesVerdict
+from tracehouse.warehouse.regressions.judging import compare_builds
 from tracehouse.warehouse.statistics.arrays import log_change
 from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
 from tracehouse.warehouse.store import Store

@@ -20,7 +20,7 @@ from tracehouse.queries.report.outline import list_known, sort_groups
 from tracehouse.queries.report.sensitivity import SensitivitySummary
 from tracehouse.queries.report.tally import count_operators
 from tracehouse.queries.report.verdicts import State, Verdict
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 if TYPE_CHECKING:
     from tracehouse.queries.report.content import Group, Missing, Report

@@ -12,7 +12,7 @@ from tracehouse.queries.report.figures import count_text
 from tracehouse.queries.report.parts import Row
 from tracehouse.queries.report.verdicts import State
 from tracehouse.warehouse.alignment.programs import DELEGATED, KERNEL
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 _METHOD = ("device", "model", "backend", "run")
 TALLIED = ("level", *_METHOD, "base_count", "head_count", "verdict")  # columns that count
