@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from tracehouse.queries.report.content import member_name
 from tracehouse.queries.report.figures import (
     OperatorName,
     cost_text,
@@ -21,7 +22,6 @@ from tracehouse.queries.report.figures import (
     distinct_names,
     interval_text,
     level_texts,
-    member_name,
     name_text,
     place_text,
     scaled_text,

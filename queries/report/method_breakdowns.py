@@ -19,9 +19,8 @@ from tracehouse.queries.report.breakdown import (
     break_down,
     order_breakdowns,
 )
-from tracehouse.queries.report.content import Member
+from tracehouse.queries.report.content import Member, is_measure
 from tracehouse.queries.report.environment import Family
-from tracehouse.queries.report.figures import is_measure
 from tracehouse.queries.report.members import changed_nights, list_methods
 from tracehouse.queries.report.night import HeadNight
 from tracehouse.queries.report.parts import Row

@@ -10,9 +10,9 @@ from statistics import median
 import svg
 
 from tracehouse.queries.report.change import Speeds
-from tracehouse.queries.report.content import Member, ReferenceDrift
+from tracehouse.queries.report.content import Member, ReferenceDrift, member_operator, value_text
 from tracehouse.queries.report.drawing import Axis, AxisKind, Scale, axis_of, label, picture, title
-from tracehouse.queries.report.figures import count_text, member_operator, value_text
+from tracehouse.queries.report.figures import count_text
 from tracehouse.queries.report.line_chart import Line, LineChart, Mark, line_chart
 from tracehouse.queries.report.notes import Note, choose_notes
 

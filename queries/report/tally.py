@@ -191,3 +191,9 @@ def _sides(rows: Iterable[Row]) -> dict[tuple[object, ...], list[bool]]:
 
 def _method_of(row: Row) -> tuple[object, ...]:
     return tuple(row[name] for name in _METHOD)
+
+
+def is_unexplained_call(row: Row) -> bool:
+    """Whether a row is a changed delegate call without an operator inside that explains it."""
+    is_changed = row["verdict"] in ("regression", "improvement")
+    return is_changed and row["level"] == "delegate" and row["explained_by"] is None

@@ -29,14 +29,8 @@ from tracehouse.cli.serve.page.listing import Column, Shown, Table, listing
 from tracehouse.cli.serve.page.page_request import PageRequest
 from tracehouse.queries.plots.figure import MOST_LINES, history_chart
 from tracehouse.queries.plots.terminal import HISTORIES, series_columns
-from tracehouse.queries.report.content import Group, Member, Report
-from tracehouse.queries.report.figures import (
-    and_more,
-    count_text,
-    delta_text,
-    member_operator,
-    operator_text,
-)
+from tracehouse.queries.report.content import Group, Member, Report, member_operator
+from tracehouse.queries.report.figures import and_more, count_text, delta_text, operator_text
 from tracehouse.queries.report.line_chart import Mark
 from tracehouse.queries.report.notes import Note, choose_notes
 from tracehouse.queries.report.plots import note_mark
