@@ -7,7 +7,6 @@ from functools import partial
 from textwrap import wrap
 from typing import NamedTuple
 
-from tracehouse.queries.report.calls import is_unexplained_call
 from tracehouse.queries.report.change import Change, ChangeTable, change_of_row, kind_of_verdict
 from tracehouse.queries.report.change_html import comparison_page
 from tracehouse.queries.report.change_picture import change_picture
@@ -25,8 +24,14 @@ from tracehouse.queries.report.figures import build_text, count_text
 from tracehouse.queries.report.markdown import changes_markdown, plain
 from tracehouse.queries.report.parts import Row
 from tracehouse.queries.report.sentences import pair_sentence
-from tracehouse.queries.report.tally import OperatorTally, Tally, shared_operators, tally_operators
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.queries.report.tally import (
+    OperatorTally,
+    Tally,
+    is_unexplained_call,
+    shared_operators,
+    tally_operators,
+)
+from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 _LEVELS = {"method": "method", "delegate_call": "delegate"}  # by kind
 _SUMS = ("operator_type", "module", "pool")  # levels of rows that others add up to

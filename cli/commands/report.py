@@ -141,12 +141,13 @@ def _report(
             remote = RemoteReport(connection, **builds._asdict())
             yield remote, remote.text
         return
-    from tracehouse.queries.report.pairwise import compare_report
     from tracehouse.queries.report.settings import read_settings
 
     settings = read_settings(config).of_branch(builds.branch)
     base, head, _ = builds
     if base is not None:
+        from tracehouse.queries.report.pairwise import compare_report
+
         with open_to_read(store, wait=wait, lake=lake) as warehouse, elapsed_line(_DOING):
             made = compare_report(warehouse, settings, base=base, head=head)
     else:

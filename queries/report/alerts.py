@@ -20,10 +20,9 @@ from tracehouse.queries.report.night import HeadNight
 from tracehouse.queries.report.settings import Settings
 from tracehouse.queries.report.verdicts import State
 from tracehouse.warehouse.alignment.programs import plain_name
-from tracehouse.warehouse.regressions.groups import ChangeGroup, number_builds
+from tracehouse.warehouse.regressions.changes import ChangeGroup, LevelChange, number_builds
 from tracehouse.warehouse.regressions.parts import find_edits
 from tracehouse.warehouse.regressions.series_values import CONTAINERS
-from tracehouse.warehouse.regressions.verdicts import LevelChange
 from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
 
 # The query that shows a measure of whole dumps.

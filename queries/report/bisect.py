@@ -20,10 +20,9 @@ from tracehouse.queries.report.night import (
 )
 from tracehouse.queries.report.settings import Settings
 from tracehouse.warehouse.catalogue.queries import expand_statement
+from tracehouse.warehouse.regressions.changes import ChangeGroup, LevelChange, compare_builds
 from tracehouse.warehouse.regressions.exact_changes import ExactHistory, judge_exact
-from tracehouse.warehouse.regressions.groups import ChangeGroup
 from tracehouse.warehouse.regressions.parts import judge_part
-from tracehouse.warehouse.regressions.verdicts import LevelChange, compare_builds
 from tracehouse.warehouse.statistics.arrays import Ints
 from tracehouse.warehouse.store import Store
 

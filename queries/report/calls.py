@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 
@@ -13,12 +12,6 @@ if TYPE_CHECKING:
 
 _PLACE = ("device", "model", "backend", "run")
 _SERIES = (*_PLACE, "event_name", "delegate_id", "ordinal")
-
-
-def is_unexplained_call(row: Mapping[str, Any]) -> bool:
-    """Whether a row is a changed delegate call without an operator inside that explains it."""
-    is_changed = row["verdict"] in ("regression", "improvement")
-    return is_changed and row["level"] == "delegate" and row["explained_by"] is None
 
 
 def is_refilled_call(store: Queryable, group: Group) -> bool:

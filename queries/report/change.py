@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from tracehouse.queries.drawing.axis import round_ticks
+from tracehouse.queries.report.content import member_name
 from tracehouse.queries.report.figures import (
     OperatorName,
     cost_text,
@@ -22,14 +23,13 @@ from tracehouse.queries.report.figures import (
     distinct_names,
     interval_text,
     level_texts,
-    member_name,
     name_text,
     place_text,
     scaled_text,
     short_name,
 )
 from tracehouse.queries.report.verdicts import State
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 if TYPE_CHECKING:
     from tracehouse.queries.report.content import Group, Member
@@ -429,4 +429,5 @@ def _scale(changes: Sequence[Change]) -> IntervalScale:
         low, high = max(low, -3 * most), min(high, 3 * most)
     room = max(high - low, _LEAST_SPAN)
     low, high = low - _MARGIN * room, high + _MARGIN * room
+
     return IntervalScale(low, high, round_ticks(low, high))

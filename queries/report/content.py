@@ -13,11 +13,18 @@ from typing import Literal
 from pydantic import Field
 
 from tracehouse.queries.report.breakdown import Breakdown
-from tracehouse.queries.report.figures import operator_text, short_name
+from tracehouse.queries.report.figures import (
+    OperatorName,
+    duration_text,
+    measure_text,
+    operator_text,
+    place_text,
+    short_name,
+)
 from tracehouse.queries.report.notes import Note
 from tracehouse.queries.report.parts import Budget, ExactChange, ModelPart, Part, TaxRow
 from tracehouse.queries.report.verdicts import State, Verdict
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 Direction = Literal["regression", "improvement"]
 
@@ -366,3 +373,44 @@ class Report(Part):
     rules: dict[str, str | int | float | bool | None] = Field(
         description="The thresholds of the report."
     )
+
+
+def value_text(member: Member, value: float) -> str:
+    """A value of one of the member's dumps, in their unit."""
+    return measure_text(value, member.unit)
+
+
+def base_text(member: Member) -> str:
+    """A member's value in the base."""
+    return _level_text(member, member.base_ns, member.base_values)
+
+
+def head_text(member: Member) -> str:
+    """A member's value in the head."""
+    return _level_text(member, member.head_ns, member.head_values)
+
+
+def _level_text(member: Member, level_ns: float | None, values: list[float]) -> str:
+    if level_ns is not None or not values or member.unit in ("ns", "ticks"):
+        return duration_text(level_ns)
+    return measure_text(median(values), member.unit)
+
+
+def member_place(member: Member) -> str:
+    """The place of a member: its device, or the pool of its devices."""
+    return place_text(member.device, member.model, member.backend, member.pool)
+
+
+def is_measure(member: Member) -> bool:
+    """Whether a member is a measure, such as load_time, not an operator."""
+    return member.ordinal == 0
+
+
+def member_name(member: Member) -> OperatorName:
+    """The name of a member, in its parts."""
+    return short_name(member.event_name, member.delegate_id, member.ordinal, member.run)
+
+
+def member_operator(member: Member) -> str:
+    """The operator or measure of a member."""
+    return str(member_name(member))

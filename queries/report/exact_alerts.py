@@ -22,9 +22,8 @@ from tracehouse.queries.report.night import HeadNight, leave_out_muted
 from tracehouse.queries.report.settings import Settings
 from tracehouse.warehouse.catalogue.queries import expand_statement
 from tracehouse.warehouse.queryable import Queryable
+from tracehouse.warehouse.regressions.changes import ChangeGroup, LevelChange
 from tracehouse.warehouse.regressions.exact_changes import ExactHistory, judge_exact
-from tracehouse.warehouse.regressions.groups import ChangeGroup
-from tracehouse.warehouse.regressions.verdicts import LevelChange
 
 # Fields of a member that apply only to noise, time and operators.
 _NO_NOISE = (

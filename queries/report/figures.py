@@ -5,14 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import partial
-from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tracehouse.queries.drawing.axis import duration_unit
 from tracehouse.queries.printable import printable, shorten
-
-if TYPE_CHECKING:
-    from tracehouse.queries.report.content import Member
 
 NONE = "–"
 MAX_NAME = 120
@@ -210,11 +206,6 @@ def and_more(first: str, count: int, noun: str = "") -> str:
     return first if count < 2 else f"{first} and {more}"
 
 
-def value_text(member: Member, value: float) -> str:
-    """A value of one of the member's dumps, in their unit."""
-    return measure_text(value, member.unit)
-
-
 def measure_text(value: float | None, unit: str) -> str:
     """A measure with its unit: durations in a suitable unit, whole numbers with every digit.
 
@@ -240,22 +231,6 @@ def exact_text(value: float) -> str:
     return f"{value:,.0f}".replace("-", "−") if is_whole else number_text(value)
 
 
-def base_text(member: Member) -> str:
-    """A member's value in the base."""
-    return _level_text(member, member.base_ns, member.base_values)
-
-
-def head_text(member: Member) -> str:
-    """A member's value in the head."""
-    return _level_text(member, member.head_ns, member.head_values)
-
-
-def _level_text(member: Member, level_ns: float | None, values: list[float]) -> str:
-    if level_ns is not None or not values or member.unit in ("ns", "ticks"):
-        return duration_text(level_ns)
-    return measure_text(median(values), member.unit)
-
-
 def place_text(device: str | None, model: str, backend: str | None, pool: str | None = None) -> str:
     """A device or pool, model and backend.
 
@@ -264,11 +239,6 @@ def place_text(device: str | None, model: str, backend: str | None, pool: str | 
     """
     where = device if device is not None else NONE if pool is None else f"pool {pool}"
     return " · ".join(name_text(part) for part in (where, model, backend) if part)
-
-
-def member_place(member: Member) -> str:
-    """The place of a member: its device, or the pool of its devices."""
-    return place_text(member.device, member.model, member.backend, member.pool)
 
 
 class OperatorName(NamedTuple):
@@ -419,21 +389,6 @@ def shorten_name(operator: OperatorName, most: int) -> str:
 def operator_text(event_name: str, delegate_id: str | None, ordinal: int, run: str = "") -> str:
     """The one name of an operator that every surface shows; see `short_name`."""
     return str(short_name(event_name, delegate_id, ordinal, run))
-
-
-def is_measure(member: Member) -> bool:
-    """Whether a member is a measure, such as load_time, not an operator."""
-    return member.ordinal == 0
-
-
-def member_name(member: Member) -> OperatorName:
-    """The name of a member, in its parts."""
-    return short_name(member.event_name, member.delegate_id, member.ordinal, member.run)
-
-
-def member_operator(member: Member) -> str:
-    """The operator or measure of a member."""
-    return str(member_name(member))
 
 
 def _sign(value: float) -> str:

@@ -15,11 +15,9 @@ from tracehouse.queries.report.environment import Family
 from tracehouse.queries.report.measures import Measurement, PartNight, measure_part
 from tracehouse.queries.report.parts import ModelPart
 from tracehouse.queries.report.sensitivity import part_sensitivity, without_values
-from tracehouse.warehouse.regressions.fleet import Fleet
-from tracehouse.warehouse.regressions.groups import number_builds
-from tracehouse.warehouse.regressions.history import find_families
+from tracehouse.warehouse.regressions.changes import SeriesVerdict, number_builds
+from tracehouse.warehouse.regressions.fleet import Fleet, find_families
 from tracehouse.warehouse.regressions.nightly import Rules, Status
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 from tracehouse.warehouse.statistics.arrays import Floats, Mask
 from tracehouse.warehouse.statistics.device_states import MAD_TO_SD
 from tracehouse.warehouse.statistics.two_samples import row_median

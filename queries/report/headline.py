@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracehouse.queries.report.content import EnvironmentChange, Headline, Member, OperatorChange
-from tracehouse.queries.report.figures import (
-    and_more,
+from tracehouse.queries.report.content import (
+    EnvironmentChange,
+    Headline,
+    Member,
+    OperatorChange,
     base_text,
-    delta_text,
     head_text,
     is_measure,
     member_operator,
+)
+from tracehouse.queries.report.figures import (
+    and_more,
+    delta_text,
     name_text,
     place_text,
     times_text,

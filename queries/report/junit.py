@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 from tracehouse.queries.printable import xml_text
 from tracehouse.queries.report import figures
+from tracehouse.queries.report.content import base_text, head_text, member_operator, member_place
 from tracehouse.queries.report.headline import order_rows
 from tracehouse.queries.report.outline import facts, line_text, sort_groups, verdict_text
 from tracehouse.queries.report.sensitivity import sensitivity_text
@@ -88,10 +89,10 @@ def _details(group: Group, report: Report) -> list[str]:
     return [
         *(f"{label}: {text}" for label, text in facts(group, report)),
         *(
-            f"{figures.member_place(member)}: {figures.member_operator(member)} "
+            f"{member_place(member)}: {member_operator(member)} "
             f"{figures.delta_text(member.delta)} "
             f"({figures.interval_text(member.delta_low, member.delta_high)}), "
-            f"{figures.base_text(member)} to {figures.head_text(member)}"
+            f"{base_text(member)} to {head_text(member)}"
             for member in members[:_MEMBERS]
         ),
         *([f"{more:,} more series"] if more > 0 else []),

@@ -12,9 +12,9 @@ from tracehouse.queries.report.content import BuildPoint, EnvironmentChange, Mem
 from tracehouse.queries.report.environment import Environments, Family, Recording
 from tracehouse.queries.report.figures import count_text
 from tracehouse.queries.report.night import SERIES, HeadNight
-from tracehouse.warehouse.regressions.history import SeriesHistory
+from tracehouse.warehouse.regressions.changes import LevelChange, compare_builds
+from tracehouse.warehouse.regressions.fleet import SeriesHistory
 from tracehouse.warehouse.regressions.series_values import COUNTED
-from tracehouse.warehouse.regressions.verdicts import LevelChange, compare_builds
 from tracehouse.warehouse.statistics.arrays import Floats, Ints
 from tracehouse.warehouse.statistics.two_samples import SampleComparison
 

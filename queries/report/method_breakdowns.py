@@ -19,9 +19,8 @@ from tracehouse.queries.report.breakdown import (
     break_down,
     order_breakdowns,
 )
-from tracehouse.queries.report.content import Member
+from tracehouse.queries.report.content import Member, is_measure
 from tracehouse.queries.report.environment import Family
-from tracehouse.queries.report.figures import is_measure
 from tracehouse.queries.report.members import changed_nights, list_methods
 from tracehouse.queries.report.night import HeadNight
 from tracehouse.queries.report.parts import Row
@@ -29,8 +28,8 @@ from tracehouse.warehouse.alignment.alignment import Aligned, Guess, find_guesse
 from tracehouse.warehouse.alignment.programs import CALL, DELEGATED, plain_name
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.queryable import Queryable
+from tracehouse.warehouse.regressions.changes import LevelChange, compare_builds
 from tracehouse.warehouse.regressions.parts import same_run
-from tracehouse.warehouse.regressions.verdicts import LevelChange, compare_builds
 from tracehouse.warehouse.statistics.arrays import Ints
 
 _UNKNOWN = float("nan")

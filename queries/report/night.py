@@ -22,15 +22,14 @@ from tracehouse.queries.report.tally import OPERATORS
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.errors import ParameterError, suggest
 from tracehouse.warehouse.queryable import Queryable, Streamable
-from tracehouse.warehouse.regressions.fleet import Fleet
-from tracehouse.warehouse.regressions.groups import (
+from tracehouse.warehouse.regressions.changes import (
     ChangeGroup,
     SeriesPlace,
     TypeIn,
     group_changes,
     keep_decided,
 )
-from tracehouse.warehouse.regressions.history import Cells
+from tracehouse.warehouse.regressions.fleet import Cells, Fleet
 from tracehouse.warehouse.regressions.judging import Judge, judge_here, list_heads
 from tracehouse.warehouse.regressions.nightly import Rules
 from tracehouse.warehouse.regressions.parts import (
@@ -174,7 +173,7 @@ def judge_head(
 def nightly_rules(settings: Settings) -> Rules:
     """The thresholds of a nightly report."""
     chosen = settings.nightly
-    return Rules(base_builds=chosen.base_builds, q=chosen.q, gate=chosen.gate)
+    return Rules(base_builds=chosen.base_builds, q=chosen.q, noise_multiple=chosen.noise_multiple)
 
 
 def _view_part(

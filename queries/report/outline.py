@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
+from tracehouse.queries.report.content import is_measure, member_name
 from tracehouse.queries.report.figures import (
     MAX_TEXT,
     and_more,
@@ -12,8 +13,6 @@ from tracehouse.queries.report.figures import (
     cost_text,
     count_text,
     distinct_names,
-    is_measure,
-    member_name,
     name_text,
     place_text,
     share_text,

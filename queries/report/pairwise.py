@@ -10,7 +10,7 @@ from datetime import date
 from typing import NamedTuple
 
 from tracehouse.queries.report.alerts import Evidence, compare_commands, make_alert, order_alerts
-from tracehouse.queries.report.calls import is_refilled_call, is_unexplained_call
+from tracehouse.queries.report.calls import is_refilled_call
 from tracehouse.queries.report.comparable import (
     CONTAINERS,
     describe_coverage,
@@ -45,10 +45,10 @@ from tracehouse.queries.report.outline import find_verdict, sort_groups
 from tracehouse.queries.report.parts import Row
 from tracehouse.queries.report.sentences import pair_sentence
 from tracehouse.queries.report.settings import Settings
-from tracehouse.queries.report.tally import tally_operators
+from tracehouse.queries.report.tally import is_unexplained_call, tally_operators
 from tracehouse.queries.report.verdicts import State
-from tracehouse.warehouse.regressions.two_builds import compare_builds
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.regressions.changes import SeriesVerdict
+from tracehouse.warehouse.regressions.judging import compare_builds
 from tracehouse.warehouse.statistics.arrays import log_change
 from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
 from tracehouse.warehouse.store import Store

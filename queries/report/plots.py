@@ -14,8 +14,14 @@ from tracehouse.queries.drawing.axis import Axis, AxisKind, Scale, make_axis
 from tracehouse.queries.drawing.elements import draw_image, label, line, text_width, title
 from tracehouse.queries.drawing.line_chart import Line, LineChart, Mark, draw_lines, draw_sparkline
 from tracehouse.queries.report.change import Speeds
-from tracehouse.queries.report.content import BuildPoint, Member, ReferenceDrift
-from tracehouse.queries.report.figures import count_text, measure_text, member_operator, value_text
+from tracehouse.queries.report.content import (
+    BuildPoint,
+    Member,
+    ReferenceDrift,
+    member_operator,
+    value_text,
+)
+from tracehouse.queries.report.figures import count_text, measure_text
 from tracehouse.queries.report.notes import Note, choose_notes
 
 MAX_BUILDS = 40

@@ -17,7 +17,7 @@ from tracehouse.queries.report.content import Sensitivity
 from tracehouse.queries.report.environment import Family
 from tracehouse.queries.report.figures import change_text, count_text, operator_text
 from tracehouse.queries.report.measures import PartNight
-from tracehouse.warehouse.regressions.history import SeriesHistory
+from tracehouse.warehouse.regressions.fleet import SeriesHistory
 from tracehouse.warehouse.regressions.nightly import Rules, Status
 from tracehouse.warehouse.regressions.replay import Replay
 from tracehouse.warehouse.regressions.series_values import CONTAINERS, name_rows
@@ -40,9 +40,9 @@ def smallest_changes(history: SeriesHistory, found: Replay, rules: Rules) -> Flo
     """The smallest change of each series that the last night would show, a logarithm.
 
     This is the largest of three limits, from the conditions of a hit: the smallest relevant change,
-    the gate times the usual error of builds, and the limit of the test for the number and spread of
-    the dumps. A series whose movement was explained by the shift of its family hides at least that
-    movement. Infinite if the series was not judged.
+    the noise multiple of the usual error of builds, and the limit of the test for the number and
+    spread of the dumps. A series whose movement was explained by the shift of its family hides at
+    least that movement. Infinite if the series was not judged.
     """
     night, base = found.night, found.night.base
     judged = night.status >= Status.UNCHANGED
@@ -54,7 +54,7 @@ def smallest_changes(history: SeriesHistory, found: Replay, rules: Rules) -> Flo
     )
     per_dump = np.sqrt(1 / head + 1 / np.maximum(base.dumps, 1)) * base.dump_spread
     by_test = _RANK_EFFICIENCY * _quantiles(rules.q, rivals) * per_dump
-    smallest = np.fmax(np.fmax(least, by_test), rules.gate * base.error)
+    smallest = np.fmax(np.fmax(least, by_test), rules.noise_multiple * base.error)
     moved = np.abs(found.cells.median[:, -1] - base.raw)
     explained = night.status == Status.EXPLAINED_BY_RUN_SHIFT
     smallest = np.where(explained, np.fmax(smallest, moved), smallest)

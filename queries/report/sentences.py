@@ -6,21 +6,20 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tracehouse.queries.report.calls import is_unexplained_call
+from tracehouse.queries.report.content import is_measure
 from tracehouse.queries.report.figures import (
     build_text,
     change_text,
     count_text,
     delta_text,
-    is_measure,
     name_text,
     place_text,
 )
 from tracehouse.queries.report.outline import list_known, sort_groups
 from tracehouse.queries.report.sensitivity import SensitivitySummary
-from tracehouse.queries.report.tally import count_operators
+from tracehouse.queries.report.tally import count_operators, is_unexplained_call
 from tracehouse.queries.report.verdicts import State, Verdict
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 if TYPE_CHECKING:
     from tracehouse.queries.report.content import Group, Missing, Report

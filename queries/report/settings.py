@@ -199,7 +199,7 @@ class Nightly(_Table):
     base_builds: int = Field(default=16, ge=4, le=64)
     q: Share = Field(default=0.01, gt=0, lt=0.5)
     min_change: Share = Field(default=0.03, gt=0, le=10)
-    gate: float = Field(default=3.5, ge=1, le=20)
+    noise_multiple: float = Field(default=3.5, ge=1, le=20)
 
 
 def _check_repo_url(url: str) -> str:

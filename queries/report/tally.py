@@ -13,7 +13,7 @@ from tracehouse.queries.report.figures import count_text
 from tracehouse.queries.report.parts import Row
 from tracehouse.queries.report.verdicts import State
 from tracehouse.warehouse.alignment.programs import DELEGATED, KERNEL
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 _METHOD = ("device", "model", "backend", "run")
 TALLIED = ("level", *_METHOD, "base_count", "head_count", "verdict")  # columns that count
@@ -183,3 +183,9 @@ def _sides(rows: Iterable[Row]) -> dict[tuple[object, ...], list[bool]]:
 
 def _method_of(row: Row) -> tuple[object, ...]:
     return tuple(row[name] for name in _METHOD)
+
+
+def is_unexplained_call(row: Row) -> bool:
+    """Whether a row is a changed delegate call without an operator inside that explains it."""
+    is_changed = row["verdict"] in ("regression", "improvement")
+    return is_changed and row["level"] == "delegate" and row["explained_by"] is None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tracehouse.warehouse.regressions.history import Series, SeriesHistory, lay_out
+from tracehouse.warehouse.regressions.fleet import Series, SeriesHistory, lay_out
 from tracehouse.warehouse.statistics.device_states import KERNELS
 
 LEVEL = 10.0  # the logarithm of 22 us

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tracehouse.warehouse.regressions.pair import TwoBuilds
-from tracehouse.warehouse.regressions.pair_dumps import PairDumps, describe_dumps
-from tracehouse.warehouse.regressions.pair_groups import read_modules
+from tracehouse.warehouse.regressions.pair import TwoBuilds, read_modules
+from tracehouse.warehouse.regressions.pair_series import PairDumps, describe_dumps
 
 CONV, RELU = "native_call_conv.out", "native_call_relu.out"
 _TEXTS = (

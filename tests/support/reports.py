@@ -30,7 +30,7 @@ from tracehouse.queries.report.figures import count_text
 from tracehouse.queries.report.notes import Note
 from tracehouse.queries.report.parts import ExactChange, TaxRow
 from tracehouse.warehouse.point import Point
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 _NIGHTS = 14
 

@@ -10,7 +10,7 @@ from tracehouse.queries.drawing.line_chart import Line, LineChart, Mark, draw_li
 from tracehouse.queries.report.change import ChangeTable, change_of_row
 from tracehouse.queries.report.change_picture import change_picture
 from tracehouse.queries.report.figures import duration_text
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 _MEDIANS = (9.54, 9.56, 9.52, 9.57, 9.55, 9.53, 9.56, 9.54, 9.95, 9.94)  # ms

@@ -16,13 +16,18 @@ from tracehouse.warehouse.catalogue.parameters import bind_parameters
 from tracehouse.warehouse.catalogue.queries import Query
 from tracehouse.warehouse.errors import ParameterError
 from tracehouse.warehouse.queryable import Streamable
+from tracehouse.warehouse.regressions.changes import LevelChange, compare_builds
 from tracehouse.warehouse.regressions.fleet import MinChange
-from tracehouse.warehouse.regressions.judging import Judge, judge_here, list_heads
+from tracehouse.warehouse.regressions.judging import (
+    Judge,
+    JudgeParts,
+    answer_pair,
+    judge_here,
+    list_heads,
+)
 from tracehouse.warehouse.regressions.nightly import MIN_CHANGE, Rules, Status
 from tracehouse.warehouse.regressions.parts import PartResult, Selection
 from tracehouse.warehouse.regressions.series_values import COUNTED, RATES
-from tracehouse.warehouse.regressions.two_builds import JudgeParts, answer_pair
-from tracehouse.warehouse.regressions.verdicts import LevelChange, compare_builds
 from tracehouse.warehouse.statistics.arrays import Floats
 
 _CHANGES = "change_points"

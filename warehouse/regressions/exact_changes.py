@@ -16,9 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracehouse.warehouse.regressions.groups import ChangeGroup, hash_id, number_repeated_ids
+from tracehouse.warehouse.regressions.changes import (
+    ChangeGroup,
+    LevelChange,
+    hash_id,
+    number_repeated_ids,
+)
 from tracehouse.warehouse.regressions.series_values import number_rows
-from tracehouse.warehouse.regressions.verdicts import LevelChange
 
 MEMORY = "allocated_bytes"
 _SHARE = "delegated_share"

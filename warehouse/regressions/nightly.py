@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tracehouse.warehouse.regressions.baseline import Base
-from tracehouse.warehouse.regressions.history import Cells, SeriesHistory, gather_values
+from tracehouse.warehouse.regressions.fleet import Cells, SeriesHistory, gather_values
 from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask, log_change
 from tracehouse.warehouse.statistics.device_states import NO_KERNEL
 from tracehouse.warehouse.statistics.runs import find_starts, places_in_runs
@@ -27,7 +27,7 @@ from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
 from tracehouse.warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p
 
 HALF = 0.5  # share of a change below which a night is nearer to the old level
-_WATCHED = 0.7  # of the smallest relevant change: less is neither tested nor watched
+_SUSPICIOUS = 0.7  # of the smallest relevant change: less is neither tested nor suspicious
 MIN_CHANGE = 0.03  # smallest relevant change, unless settings say another one
 
 
@@ -40,12 +40,12 @@ class Rules(NamedTuple):
         least_dumps: Fewest dumps of the head for a verdict.
         least_base_dumps: Dumps of the base that such a small head needs; otherwise 8 are enough.
         q: Accepted share of false hits among hits.
-        gate: Least size of a hit, as a multiple of the error of the builds so far.
+        noise_multiple: Least size of a hit, as a multiple of the error of the builds so far.
         weak_p: p below which a series is silently watched for another night, which must reach it
             by itself, too.
-        weak_gate: Least size to be watched, as a multiple of that error.
+        weak_multiple: Least size to be watched, as a multiple of that error.
         both_p: p that all nights since the suspicion must reach together.
-        both_gate: Their least size, as a multiple of the error of as many consecutive builds.
+        both_multiple: Their least size, as a multiple of the error of as many consecutive builds.
         most_nights: Most nights for which a series is watched.
     """
 
@@ -54,11 +54,11 @@ class Rules(NamedTuple):
     least_dumps: int = 5
     least_base_dumps: int = 24
     q: float = 0.01
-    gate: float = 3.5
+    noise_multiple: float = 3.5
     weak_p: float = 0.05
-    weak_gate: float = 1.5
+    weak_multiple: float = 1.5
     both_p: float = 1e-4
-    both_gate: float = 4.2
+    both_multiple: float = 4.2
     most_nights: int = 4
 
 
@@ -139,7 +139,7 @@ def choose_series(
     small = least_p(base.dumps, cells.dump_count[:, night])
     status[ready & (small > rules.q / np.maximum(size, 1))] = Status.NEEDS_MORE_DUMPS
     raw_moved = cells.median[:, night] - base.raw
-    limit = _WATCHED * log_change(history.series.min_change)
+    limit = _SUSPICIOUS * log_change(history.series.min_change)
     far = (np.abs(raw_moved) >= limit) | (np.abs(level - base.residual) >= limit)
     tested = np.flatnonzero((status == Status.UNCHANGED) & (far | base.is_split))
     return Choice(status, tested, raw_moved, size)
@@ -147,8 +147,18 @@ def choose_series(
 
 def compare_night(history: SeriesHistory, night: int, tested: Ints, base: Base) -> NightComparison:
     """Compare build number `night` of some series with their base."""
-    raw = _compare(history, night, tested, base, np.zeros(len(tested)))
-    residual = _compare(history, night, tested, base, base.reaction[tested])
+    rows, count = np.append(tested, tested), len(tested)
+    reaction = np.append(np.zeros(count), base.reaction[tested])
+    head = np.zeros((len(rows), night + 1), bool)
+    head[:, night] = True
+    found = compare_samples(
+        gather_values(history, rows, base.find_builds(rows), reaction),
+        gather_values(history, rows, head, reaction),
+    )
+    raw, residual = (
+        SampleComparison(*(each[half] for each in found))
+        for half in (slice(count), slice(count, None))
+    )
     return NightComparison(raw, residual)
 
 
@@ -163,45 +173,45 @@ def judge_night(
         log_change(history.series.min_change[tested]),
         log_change(history.series.half_tick[tested] / np.exp(base.raw[tested])),
     )
-    seen = (raw_p <= rules.q) & (np.abs(raw.shift) >= least)
-    base = _call_witness(base, tested, night, seen, least, rules)
+    raw_hit = (raw_p <= rules.q) & (np.abs(raw.shift) >= least)
+    base = _call_witness(base, tested, night, raw_hit, least, rules)
     is_residual = base.is_residual
     decisive = SampleComparison(
         *(np.where(is_residual[tested], a, b) for a, b in zip(night.residual, raw, strict=True))
     )
-    p, way = adjust_p(decisive.p, family, size), np.sign(decisive.shift)
+    p, sign = adjust_p(decisive.p, family, size), np.sign(decisive.shift)
     has_likes = (history.series.kernel[tested] != NO_KERNEL) & ~base.is_relative[tested]
     has_likes &= ~is_residual[tested]
-    beside = np.where(has_likes, way * night.residual.shift, np.inf)
-    own = np.minimum(beside, np.abs(decisive.shift))
-    agrees = (p <= rules.q) & (own >= least)
-    watched = (own >= least * _WATCHED) & (decisive.p <= rules.weak_p)
+    peer_shift = np.where(has_likes, sign * night.residual.shift, np.inf)
+    effect = np.minimum(peer_shift, np.abs(decisive.shift))
+    residual_hit = (p <= rules.q) & (effect >= least)
+    suspicious = (effect >= least * _SUSPICIOUS) & (decisive.p <= rules.weak_p)
     moved, error = np.abs(decisive.shift), base.error[tested]
     error = np.where(decisive.has_left, np.fmax(error, base.night_spread[tested]), error)
     error_of_state = base.error_of_state[tested]
-    hits, stands_out = (
-        (moved > gate * error) & (beside > gate * error_of_state)
-        for gate in (rules.gate, rules.weak_gate)
+    hits, exceeds_noise = (
+        (moved > multiple * error) & (peer_shift > multiple * error_of_state)
+        for multiple in (rules.noise_multiple, rules.weak_multiple)
     )
     status = choice.status.copy()
-    status[tested[seen & ~agrees]] = Status.EXPLAINED_BY_RUN_SHIFT
-    status[tested[agrees]] = Status.WITHIN_BUILD_NOISE
-    status[tested[agrees & hits]] = Status.HIT
-    watched &= stands_out
+    status[tested[raw_hit & ~residual_hit]] = Status.EXPLAINED_BY_RUN_SHIFT
+    status[tested[residual_hit]] = Status.WITHIN_BUILD_NOISE
+    status[tested[residual_hit & hits]] = Status.HIT
+    suspicious &= exceeds_noise
     direction = np.zeros(history.series_count, np.int64)
-    direction[tested[watched]] = way[watched].astype(np.int64)
+    direction[tested[suspicious]] = sign[suspicious].astype(np.int64)
     return NightResult(status, direction, base, tested, decisive, p, is_residual)
 
 
 def _call_witness(
-    base: Base, tested: Ints, night: NightComparison, seen: Mask, least: Floats, rules: Rules
+    base: Base, tested: Ints, night: NightComparison, raw_hit: Mask, least: Floats, rules: Rules
 ) -> Base:
     """Let raw values decide where they alone show a change beside a reference build.
 
     If a whole program becomes slower, the state of the device seems to have moved. The reference
     build shows that it did not.
     """
-    is_shown = seen & (np.abs(night.raw.shift) > rules.gate * base.raw_error[tested])
+    is_shown = raw_hit & (np.abs(night.raw.shift) > rules.noise_multiple * base.raw_error[tested])
     is_shown &= base.is_relative[tested] & (np.abs(night.residual.shift) < least)
     is_witnessed = np.zeros(len(base.raw), bool)
     is_witnessed[tested[is_shown]] = True
@@ -220,17 +230,6 @@ def _eligible(history: SeriesHistory, cells: Cells, night: int, base: Base, rule
     status[base.builds < rules.least_builds] = Status.NEEDS_MORE_BUILDS
     status[head == 0] = Status.NO_DATA
     return status
-
-
-def _compare(
-    history: SeriesHistory, night: int, rows: Ints, base: Base, reaction: Floats
-) -> SampleComparison:
-    head = np.zeros((len(rows), night + 1), bool)
-    head[:, night] = True
-    return compare_samples(
-        gather_values(history, rows, base.find_builds(rows), reaction),
-        gather_values(history, rows, head, reaction),
-    )
 
 
 def adjust_p(p: Floats, family: Ints, size: Ints) -> Floats:

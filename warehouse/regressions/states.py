@@ -17,6 +17,7 @@ from tracehouse.warehouse.statistics.device_states import (
     MAD_TO_SD,
     NO_KERNEL,
     NO_UNIT,
+    Groups,
     NightValues,
     group_median,
 )
@@ -94,9 +95,10 @@ def summarise_states(
     own = night.series
     series = own[find_starts([own])]
     residual = night.value - reaction[own] * state
-    level = group_median(own, residual)
+    groups = Groups(own)
+    level = groups.median(residual)[own]
     distance = residual - level
-    spread = MAD_TO_SD * group_median(own, np.abs(distance))
+    spread = MAD_TO_SD * groups.median(np.abs(distance))[own]
     cells.spread[build, own] = spread
     far = _FAR * np.maximum(spread, LEAST_SPREAD)
     value = level + np.clip(distance, -far, far) + reaction[own] * state

@@ -32,6 +32,7 @@ from tracehouse.warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES
 from tracehouse.warehouse.lake.views import shared_select, unmerged_name
 from tracehouse.warehouse.regressions.computed import Judges, answer_computed
 from tracehouse.warehouse.regressions.fleet import MinChange, order_nights
+from tracehouse.warehouse.regressions.judging import JudgePart
 from tracehouse.warehouse.regressions.nightly import Rules
 from tracehouse.warehouse.regressions.parts import (
     ALL_PARTS,
@@ -42,7 +43,6 @@ from tracehouse.warehouse.regressions.parts import (
     judge_part,
 )
 from tracehouse.warehouse.regressions.series_values import PLACE, RECORDING
-from tracehouse.warehouse.regressions.two_builds import JudgePart
 from tracehouse.warehouse.spark.tasks import spark_errors
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
-from tracehouse.warehouse.statistics.runs import find_starts
+from tracehouse.warehouse.statistics.runs import list_alike
 
 NO_KERNEL = -1
 NO_UNIT, KERNELS, DELEGATE, WHOLE = -1, 0, 1, 2
@@ -28,7 +28,7 @@ OPERATOR_SHARE = 1 / 6  # of all votes, at most
 TYPE_SHARE = 1 / 3  # of all votes, at most, for the operators of one type
 _CAPPINGS = 8  # rounds that reduce votes above their share
 _SMALL = 1 << 16  # numbers that are sorted in one pass
-_PADDING = 8  # largest size of padded rows, as a multiple of the values
+_EQUAL = 1e-9  # share of a half by which rounding may change a sum of weights
 _ROUNDS = 4  # of the levels of a night and the states of its dumps, in turn
 
 
@@ -81,24 +81,72 @@ class UsualLevels(NamedTuple):
     is_steady: Mask
 
 
+class Groups:
+    """Groups of values, laid out once to find medians of several values.
+
+    Groups of similar sizes are the rows of a table, which are sorted faster than all as one.
+
+    Attributes:
+        group: The group of each value.
+        count: Number of groups.
+    """
+
+    def __init__(self, group: Ints, count: int = 0) -> None:
+        """Lay out the values of at least `count` groups."""
+        sizes = np.bincount(group, minlength=count)
+        is_small = len(sizes) <= _SMALL
+        order = np.argsort(group.astype(np.uint16) if is_small else group, kind="stable")
+        order, start = np.append(order, len(group)), np.cumsum(sizes) - sizes
+        self.group, self.count = group, len(sizes)
+        self._tables: list[tuple[Ints, Ints, Ints]] = []
+        for rows in filter(lambda rows: sizes[rows[0]], list_alike(np.frexp(sizes)[1])):
+            size = sizes[rows]
+            place = np.arange(size.max())
+            is_there = place < size[:, None]
+            source = order[np.where(is_there, start[rows][:, None] + place, len(group))]
+            self._tables.append((rows, size, source))
+
+    def median(self, value: Floats) -> Floats:
+        """The median of each group; NaN for one without values."""
+        median, padded = np.full(self.count, np.nan), np.append(value, np.nan)
+        for rows, size, source in self._tables:
+            ordered, row = np.sort(padded[source], axis=1), np.arange(len(rows))
+            median[rows] = (ordered[row, (size - 1) // 2] + ordered[row, size // 2]) / 2
+        return median
+
+    def weighted_median(self, value: Floats, weight: Floats) -> Floats:
+        """The weighted median of each group: the mean if two values share the middle; else 0."""
+        median = np.zeros(self.count)
+        values, weights = np.append(value, np.nan), np.append(weight, 0.0)
+        for rows, _, source in self._tables:
+            table, row = values[source], np.arange(len(rows))
+            order = np.argsort(table, axis=1, kind="stable")
+            reached = np.cumsum(np.take_along_axis(weights[source], order, 1), axis=1)
+            half = reached[:, -1:] / 2
+            low, high = (
+                table[row, order[row, (reached >= half * (1 + more)).argmax(axis=1)]]
+                for more in (-_EQUAL, _EQUAL)
+            )
+            median[rows] = (low + high) / 2
+        return median
+
+
 class _Votes(NamedTuple):
     """The votes of operators on the states of some groups.
 
     Attributes:
-        group: The group of each vote: a dump or a recording, and a unit.
+        groups: The groups of the votes: a dump or a recording, and a unit.
         moved: How far the operator has moved, in the unit of the state.
         weight: The weight of each vote.
-        group_count: Number of groups.
     """
 
-    group: Ints
+    groups: Groups
     moved: Floats
     weight: Floats
-    group_count: int
 
     def median(self) -> Floats:
         """The weighted median of each group."""
-        return weighted_median(self.group, self.moved, self.weight, self.group_count)
+        return self.groups.weighted_median(self.moved, self.weight)
 
 
 def dump_states(
@@ -120,15 +168,18 @@ def dump_states(
         scope * len(operators.kernel) + own, return_index=True, return_inverse=True
     )
     weight, state = _weigh(kernel, group, spread, group_count), np.zeros(group_count)
+    dumps, cells = Groups(group, group_count), Groups(cell)
     for _ in range(_ROUNDS):
-        levels = group_median(cell, value - reaction * state[group])
-        state = _Votes(group, (value - levels) / reaction, weight, group_count).median()
-    levels = group_median(cell, value - reaction * state[group])
+        levels = cells.median(value - reaction * state[group])[cell]
+        before, state = state, _Votes(dumps, (value - levels) / reaction, weight).median()
+        if np.array_equal(state, before):
+            break
+    levels = cells.median(value - reaction * state[group])[cell]
     moved = (levels[first] - usual.level[own[first]]) / reaction[first]
     known = first[~np.isnan(moved)]
     moved, scope_count = moved[~np.isnan(moved)], (int(scope.max(initial=-1)) + 1)
     weight = _weigh(kernel[known], scope[known], spread[known], scope_count)
-    votes = _Votes(scope[known], moved, weight, scope_count)
+    votes = _Votes(Groups(scope[known], scope_count), moved, weight)
     state[group] += _night_states(votes, usual, own[known])[scope]
     state[np.bincount(group, minlength=group_count) < LEAST_OPERATORS] = np.nan
     levels = np.where(np.isnan(usual.level[own]), levels, usual.level[own])
@@ -138,17 +189,16 @@ def dump_states(
 
 def _night_states(votes: _Votes, usual: UsualLevels, series: Ints) -> Floats:
     """How far the device is from the base in each recording; 0 for one without any base."""
-    steady = np.zeros(votes.group_count, bool)
-    before = np.zeros(votes.group_count)
-    steady[votes.group], before[votes.group] = usual.is_steady[series], usual.state[series]
+    group, group_count = votes.groups.group, votes.groups.count
+    steady, before = np.zeros(group_count, bool), np.zeros(group_count)
+    steady[group], before[group] = usual.is_steady[series], usual.state[series]
     own = np.flatnonzero(steady)
     state = _Votes(
-        np.append(votes.group, own),
+        Groups(np.append(group, own), group_count),
         np.append(votes.moved, before[own]),
         np.append(votes.weight, np.full(len(own), OPERATOR_SHARE / (1 - OPERATOR_SHARE))),
-        votes.group_count,
     ).median()
-    count = np.bincount(votes.group, minlength=votes.group_count)
+    count = np.bincount(group, minlength=group_count)
     state[(count > 0) & (count < LEAST_OPERATORS)] = np.nan
     return state
 
@@ -172,13 +222,7 @@ def _weigh(kernel: Ints, group: Ints, spread: Floats, group_count: int) -> Float
 
 def group_median(group: Ints, value: Floats) -> Floats:
     """The median of the group of each value."""
-    order = _order(group, value)
-    first = find_starts([group[order]])
-    count = np.diff(first, append=len(order))
-    middle = value[order[first + (count - 1) // 2]] + value[order[first + count // 2]]
-    median = np.empty(len(value))
-    median[order] = np.repeat(middle / 2, count)
-    return median
+    return Groups(group).median(value)[group]
 
 
 def _spread_out(operators: Operators, night: NightValues, state: Floats, share: Floats) -> Floats:
@@ -244,35 +288,3 @@ def _states_by_base(
     spread[base.series] = MAD_TO_SD * group_median(base.series, np.abs(residual - middle))
     usual = usual._replace(level=level, spread=spread)
     return dump_states(operators, values, usual, recording)
-
-
-def weighted_median(group: Ints, value: Floats, weight: Floats, group_count: int) -> Floats:
-    """The weighted median of each group; the mean if two values share the middle."""
-    order = _order(group, value)
-    group, value, weight = group[order], value[order], weight[order]
-    total = np.bincount(group, weight, minlength=group_count)
-    first, running = find_starts([group]), np.cumsum(weight)
-    before = (running - weight)[first]  # of the same sum, whose rounding errors grow over groups
-    reached = running - np.repeat(before, np.diff(first, append=len(group)))
-    half = total[group] / 2
-    low, high = np.zeros(group_count), np.zeros(group_count)
-    is_half, is_more = reached >= half * (1 - 1e-9), reached > half * (1 + 1e-9)
-    for median, is_there in ((low, is_half), (high, is_more)):
-        chosen = np.flatnonzero(is_there)[::-1]  # the first of a group is written last
-        median[group[chosen]] = value[chosen]
-    return (low + high) / 2
-
-
-def _order(group: Ints, value: Floats) -> Ints:
-    counts = np.bincount(group)
-    width = int(counts.max(initial=0))
-    if width * len(counts) > _PADDING * len(group):
-        return np.lexsort((value, group))
-    is_small = len(counts) <= _SMALL
-    order = np.argsort(group.astype(np.uint16) if is_small else group, kind="stable")
-    rows = np.full((len(counts), width), np.nan)  # which are sorted faster than all as one
-    is_filled = np.arange(width) < counts[:, None]
-    rows[is_filled] = value[order]
-    places = np.argsort(rows, axis=1, kind="stable") + (np.cumsum(counts) - counts)[:, None]
-    by_value: Ints = order[places[is_filled]]
-    return by_value

@@ -174,13 +174,15 @@ def centre_modes(base: Floats, head: Floats) -> Modes:
         np.maximum(base_slow, head_slow) >= MOST
     )
     centred = is_split & ~has_left
-    fast, slow = (
-        _middle_of(
-            (base_has_both, row_median(np.where(base_is_slow == is_slow, base, np.nan))),
-            (head_has_both, row_median(np.where(head_is_slow == is_slow, head, np.nan))),
-        )[:, None]
-        for is_slow in (False, True)
-    )
+    sides = np.full((2, len(base)), np.nan)  # the medians of the fast and of the slow side
+    rows = np.flatnonzero(is_split)
+    for is_slow, side in zip((False, True), sides, strict=True):
+        own_base = np.where(base_is_slow[rows] == is_slow, base[rows], np.nan)
+        own_head = np.where(head_is_slow[rows] == is_slow, head[rows], np.nan)
+        side[rows] = _middle_of(
+            (base_has_both[rows], row_median(own_base)), (head_has_both[rows], row_median(own_head))
+        )
+    fast, slow = sides[:, :, None]
     chosen = centred[:, None]
     return Modes(
         np.where(chosen, base - np.where(base_is_slow, slow, fast), base),
@@ -189,7 +191,7 @@ def centre_modes(base: Floats, head: Floats) -> Modes:
         np.where(is_split, base_slow, np.nan),
         np.where(is_split, head_slow, np.nan),
         np.where(is_split, split[:, 0], np.nan),
-        np.where(is_split, (slow - fast)[:, 0], np.nan),
+        (slow - fast)[:, 0],
         _share_p(is_split, base, head, base_is_slow, head_is_slow),
     )
 

@@ -31,14 +31,8 @@ from tracehouse.cli.serve.page.page_request import MOST_ROWS, PageRequest
 from tracehouse.queries.drawing.line_chart import MOST_LINES, Mark
 from tracehouse.queries.plots.figure import history_chart
 from tracehouse.queries.plots.terminal import HISTORIES, series_columns
-from tracehouse.queries.report.content import Group, Member, Report
-from tracehouse.queries.report.figures import (
-    and_more,
-    count_text,
-    delta_text,
-    member_operator,
-    operator_text,
-)
+from tracehouse.queries.report.content import Group, Member, Report, member_operator
+from tracehouse.queries.report.figures import and_more, count_text, delta_text, operator_text
 from tracehouse.queries.report.notes import Note, choose_notes
 from tracehouse.queries.report.plots import note_mark
 from tracehouse.queries.report.settings import Settings

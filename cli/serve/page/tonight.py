@@ -15,8 +15,8 @@ from tracehouse.cli.serve.page.listing import Column, Table
 from tracehouse.cli.serve.page.page_request import PageRequest
 from tracehouse.queries.drawing.bars import draw_coverage
 from tracehouse.queries.report.change import Change, ChangeTable, change_of_group
-from tracehouse.queries.report.content import Group, Member, Report
-from tracehouse.queries.report.figures import count_text, is_measure, name_text
+from tracehouse.queries.report.content import Group, Member, Report, is_measure
+from tracehouse.queries.report.figures import count_text, name_text
 from tracehouse.queries.report.outline import commits_url, sections
 from tracehouse.queries.report.sensitivity import SensitivitySummary
 from tracehouse.queries.report.sentences import lead_text, split_summary

@@ -145,9 +145,10 @@ def test_settings_are_those_of_the_working_directory_or_of_config(
     other = json.loads(run(*args, "--config", "other.toml").text)
     assert other["rules"]["min_change"] == 0.5
     assert other["groups"] == []
-    (tmp_path / "tracehouse.toml").write_text("[nightly]\ngates = 3")
+    (tmp_path / "tracehouse.toml").write_text("[nightly]\nnoise_multiples = 3")
     assert run(*args).error == (
-        "error: tracehouse.toml: nightly.gates: no such field; did you mean gate?"
+        "error: tracehouse.toml: nightly.noise_multiples: no such field; "
+        "did you mean noise_multiple?"
     )
 
 

@@ -11,7 +11,7 @@ from tracehouse.queries.report.settings import SettingsError, read_settings
 
 FILE = """
 [nightly]
-gate = 5
+noise_multiple = 5
 [serve]
 port = 1111
 sql_seconds = 3
@@ -45,13 +45,13 @@ def test_a_file_may_be_named_and_may_be_about_other_things(tmp_path: Path) -> No
     named = tmp_path / "other.toml"
     named.write_text(FILE)
     assert read_service_settings({}, config=named).port == 1111
-    named.write_text("[nightly]\ngate = 5\n")
+    named.write_text("[nightly]\nnoise_multiple = 5\n")
     assert read_service_settings({}, config=named) == ServiceSettings()
 
 
 def test_the_report_s_settings_stand_beside_the_service_s(tmp_path: Path) -> None:
     (tmp_path / "tracehouse.toml").write_text(FILE)
-    assert read_settings().nightly.gate == 5
+    assert read_settings().nightly.noise_multiple == 5
 
 
 @pytest.mark.parametrize(

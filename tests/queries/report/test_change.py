@@ -26,7 +26,7 @@ from tracehouse.queries.report.change_picture import change_picture
 from tracehouse.queries.report.change_text import line_text, plain_lines, terminal_lines
 from tracehouse.queries.report.markdown import changes_markdown
 from tracehouse.queries.report.tables import part_names
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 TIMES = st.floats(10.0, 1e11)
 DELTAS = st.floats(-0.5, 3.0)

@@ -3,16 +3,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.reports import member
-from tracehouse.queries.report.figures import (
-    delta_text,
-    duration_text,
-    member_name,
-    member_operator,
-    member_place,
-    name_text,
-    number_text,
-    value_text,
-)
+from tracehouse.queries.report.content import member_name, member_operator, member_place, value_text
+from tracehouse.queries.report.figures import delta_text, duration_text, name_text, number_text
 
 
 @pytest.mark.parametrize(

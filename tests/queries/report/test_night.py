@@ -127,9 +127,10 @@ def test_thresholds_are_of_the_series_they_name(nightly):
 
 @pytest.mark.slow
 def test_the_rules_are_those_of_the_settings(nightly):
-    settings = Settings.model_validate({"nightly": {"base_builds": 4, "q": 0.02, "gate": 5.0}})
+    chosen = {"base_builds": 4, "q": 0.02, "noise_multiple": 5.0}
+    settings = Settings.model_validate({"nightly": chosen})
     rules = judge_head(nightly, "b9", settings).rules
-    assert (rules.base_builds, rules.q, rules.gate) == (4, 0.02, 5.0)
+    assert (rules.base_builds, rules.q, rules.noise_multiple) == (4, 0.02, 5.0)
 
 
 def test_methods_and_delegate_calls_are_containers(judged):

@@ -26,7 +26,7 @@ WHOLE = """
 base_builds = 6
 q = 0.05
 min_change = 0.02
-gate = 4.5
+noise_multiple = 4.5
 
 [[thresholds]]
 device = "pixel*"
@@ -77,7 +77,7 @@ def test_every_field_is_read(file):
         "base_builds": 6,
         "q": 0.05,
         "min_change": 0.02,
-        "gate": 4.5,
+        "noise_multiple": 4.5,
     }
     assert [len(part) for part in (settings.thresholds, settings.owners, settings.muted)] == [
         2,
@@ -117,9 +117,9 @@ def test_without_a_file_the_defaults_hold(file, monkeypatch):
 
 
 def test_the_file_of_the_working_directory_is_read(file, monkeypatch):
-    file.write_text("[nightly]\ngate = 5")
+    file.write_text("[nightly]\nnoise_multiple = 5")
     monkeypatch.chdir(file.parent)
-    assert read_settings().nightly.gate == 5
+    assert read_settings().nightly.noise_multiple == 5
 
 
 def test_of_several_patterns_that_fit_the_last_one_holds(file):
@@ -158,10 +158,14 @@ def test_an_expired_mute_does_not_hide_another(file):
         ("[nightly]\nq = 0.5", "nightly.q", "less than 0.5"),
         ("[nightly]\nq = 0", "nightly.q", "greater than 0"),
         ("[nightly]\nmin_change = nan", "nightly.min_change", "less than or equal to 10"),
-        ("[nightly]\ngate = inf", "nightly.gate", "less than or equal to 20"),
-        ('[nightly]\ngate = "x"', "nightly.gate", "valid number"),
+        ("[nightly]\nnoise_multiple = inf", "nightly.noise_multiple", "less than or equal to 20"),
+        ('[nightly]\nnoise_multiple = "x"', "nightly.noise_multiple", "valid number"),
         ("[nightly]\nbase_build = 8", "nightly.base_build", "did you mean base_builds?"),
-        ("[nightlies]\ngate = 4", "nightlies", "there are budgets, expected, muted, nightly, "),
+        (
+            "[nightlies]\nnoise_multiple = 4",
+            "nightlies",
+            "there are budgets, expected, muted, nightly, ",
+        ),
         ("[report]\nrepo_url = 'https://host/x'", "report.repo_url", "{base}...{head}"),
         ("[report]\nrepo_url = 'javascript:{base}{head}'", "report.repo_url", "https://"),
         ("[[thresholds]]\nmin_change = 0", "thresholds.0.min_change", "greater than 0"),

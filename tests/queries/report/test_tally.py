@@ -5,7 +5,7 @@ from typing import Any
 from tests.support.reports import group, member
 from tracehouse.queries.report.content import BuildPoint
 from tracehouse.queries.report.tally import TALLIED, shared_operators, tally_night, tally_operators
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 
 def _row(verdict: str, *, counts: tuple[int, int] = (8, 8), **columns: Any) -> dict[str, Any]:

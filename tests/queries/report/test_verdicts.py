@@ -11,8 +11,8 @@ from tracehouse.queries.report.forms import MEDIA_TYPES, render
 from tracehouse.queries.report.outline import verdict_text
 from tracehouse.queries.report.verdicts import State, Verdict
 from tracehouse.warehouse.catalogue.queries import find_query
+from tracehouse.warehouse.regressions.changes import SeriesVerdict
 from tracehouse.warehouse.regressions.nightly import Status
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 
 DOCUMENT = (ROOT / "docs" / "regressions.md").read_text(encoding="utf-8")
 COLOURS = {"🔴": "red", "🟠": "amber", "🟡": "amber", "🟢": "green", "🔵": "blue", "⚪": "white"}

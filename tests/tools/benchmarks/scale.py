@@ -96,7 +96,9 @@ def fill(store: Path, *sizes: int) -> None:
             own = {name: value for name, value in given.items() if f"${name}" in statement}
             connection.execute(statement, own)
         update_build_order(connection)
-    Warehouse.open(store).close()  # keeps the names of runs and operators, as after an ingest
+    Warehouse.open_to_write(
+        store
+    ).close()  # keeps the names of runs and operators, as after an ingest
 
 
 def bench_scale(

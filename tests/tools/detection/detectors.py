@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tests.tools.detection.farms import SERIES_PER_FAMILY, Farm
-from tracehouse.warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
-from tracehouse.warehouse.regressions.history import Series, SeriesHistory, lay_out
+from tracehouse.warehouse.regressions.changes import ChangeGroup, SeriesPlace, group_changes
+from tracehouse.warehouse.regressions.fleet import Series, SeriesHistory, lay_out
 from tracehouse.warehouse.regressions.replay import replay
 from tracehouse.warehouse.statistics.device_states import KERNELS
 

@@ -15,7 +15,7 @@ from tests.tools.benchmarks.record import Figures
 from tests.tools.detection.detectors import FLOOR_NS, build_name, operator_name
 from tests.tools.detection.farms import NOISES, SERIES_PER_FAMILY, Farm, Noise, simulate_farm
 from tracehouse.warehouse.regressions.fleet import Fleet
-from tracehouse.warehouse.regressions.pools import spread_to_devices
+from tracehouse.warehouse.regressions.parts import spread_to_devices
 from tracehouse.warehouse.regressions.replay import replay
 
 DEVICES = 12

@@ -12,7 +12,7 @@ from tracehouse.warehouse.catalogue.answers import answer_query, stream_answer
 from tracehouse.warehouse.catalogue.queries import find_query, load_catalogue
 from tracehouse.warehouse.catalogue.time_limits import _Cost
 from tracehouse.warehouse.errors import LongQuestionError, QueryError
-from tracehouse.warehouse.regressions.two_builds import find_gathering
+from tracehouse.warehouse.regressions.judging import find_gathering
 
 PAIR = {"base": "b1", "head": "b2"}
 HISTORY = {"event": "native_call_op3.out"}

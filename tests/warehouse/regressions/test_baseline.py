@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.support.histories import LEVEL, history, nights
 from tracehouse.warehouse.regressions.baseline import NO_BUILD, Bases
-from tracehouse.warehouse.regressions.history import summarise_cells
+from tracehouse.warehouse.regressions.fleet import summarise_cells
 from tracehouse.warehouse.regressions.states import StateCells, summarise_states
 from tracehouse.warehouse.statistics.device_states import NightValues
 

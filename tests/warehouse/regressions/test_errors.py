@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tracehouse.warehouse.regressions.baseline import Base
-from tracehouse.warehouse.regressions.errors import MOST_NIGHTS_TOGETHER, Errors
+from tracehouse.warehouse.regressions.baseline import MOST_NIGHTS_TOGETHER, Base, Errors
 
 _UNKNOWN = Base(*[np.zeros(0)] * len(Base._fields))
 

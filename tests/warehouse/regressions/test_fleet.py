@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from tests.support.fleet_rows import SCHEMA, START, fleet_row, make_fleet
+from tracehouse.warehouse.regressions.changes import SeriesPlace, group_changes
 from tracehouse.warehouse.regressions.fleet import FleetNight, build_fleet
-from tracehouse.warehouse.regressions.groups import SeriesPlace, group_changes
 from tracehouse.warehouse.regressions.nightly import Status
 from tracehouse.warehouse.regressions.replay import replay
 from tracehouse.warehouse.statistics.device_states import NO_KERNEL

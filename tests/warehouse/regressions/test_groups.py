@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 
 from tests.support.histories import history, nights
-from tracehouse.warehouse.regressions.groups import SeriesPlace, group_changes, keep_decided
+from tracehouse.warehouse.regressions.changes import (
+    LevelChange,
+    SeriesPlace,
+    group_changes,
+    keep_decided,
+)
 from tracehouse.warehouse.regressions.replay import replay
-from tracehouse.warehouse.regressions.verdicts import LevelChange
 
 
 def grouped(changes, places, builds):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.support.histories import history
-from tracehouse.warehouse.regressions.history import gather_values, summarise_cells
+from tracehouse.warehouse.regressions.fleet import gather_values, summarise_cells
 
 CELLS = [
     [[3.0, 1.0, 2.0], [], [5.0]],

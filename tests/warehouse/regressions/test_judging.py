@@ -9,7 +9,7 @@ from tests.support.nightly_farm import ingest_all, record_build
 from tracehouse import Warehouse
 from tracehouse.queries.report.nightly import nightly_report
 from tracehouse.queries.report.settings import Settings
-from tracehouse.warehouse.regressions import errors, judging
+from tracehouse.warehouse.regressions import baseline, judging
 
 
 def test_a_fleet_that_is_judged_file_by_file_has_the_result_of_the_whole(
@@ -31,7 +31,7 @@ def test_parts_are_judged_alone_as_among_all_others(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The nights of other parts count: usual errors are those of so many nights of the fleet."""
-    monkeypatch.setattr(errors, "ERROR_NIGHTS", 4)
+    monkeypatch.setattr(baseline, "ERROR_NIGHTS", 4)
     dumps = [
         dump
         for number in range(10)

@@ -8,7 +8,7 @@ import pytest
 from tests.support.documents import ROOT
 from tests.support.histories import LEVEL, history, night, nights
 from tracehouse.warehouse.regressions.baseline import Bases
-from tracehouse.warehouse.regressions.history import summarise_cells
+from tracehouse.warehouse.regressions.fleet import summarise_cells
 from tracehouse.warehouse.regressions.nightly import (
     Rules,
     Status,

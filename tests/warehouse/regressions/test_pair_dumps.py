@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.pair_rows import at, dump_row, dumps_table
-from tracehouse.warehouse.regressions.pair_dumps import NO_PAIR, describe_dumps
+from tracehouse.warehouse.regressions.pair_series import NO_PAIR, describe_dumps
 
 
 def _describe(*rows: dict[str, Any]) -> Any:

@@ -4,9 +4,8 @@ import pytest
 
 from tests.support.pair_rows import CONV, RELU, sides, two_builds, values_table
 from tracehouse.warehouse.regressions.pair import Explanation, explain_changes
-from tracehouse.warehouse.regressions.pair_figures import compare_series
 from tracehouse.warehouse.regressions.pair_series import lay_out_pair
-from tracehouse.warehouse.regressions.pair_verdicts import Limits, judge_series
+from tracehouse.warehouse.regressions.pair_verdicts import Limits, compare_series, judge_series
 
 STEPS = [10.0 * step for step in range(10)]
 

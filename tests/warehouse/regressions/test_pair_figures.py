@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.support.pair_rows import CONV, RELU, dumps_of, sides, values_table
-from tracehouse.warehouse.regressions.pair_figures import compare_series, pool_devices
 from tracehouse.warehouse.regressions.pair_series import lay_out_pair
+from tracehouse.warehouse.regressions.pair_verdicts import compare_series, pool_devices
 from tracehouse.warehouse.statistics.paired_samples import compare_pairs
 from tracehouse.warehouse.statistics.two_samples import compare_samples
 

@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 
 from tests.support.pair_rows import CONV, RELU, dumps_of, sides, values_table
-from tracehouse.warehouse.regressions.pair_groups import (
-    name_modules,
-    read_modules,
-    sum_modules,
-    sum_types,
-)
+from tracehouse.warehouse.regressions.pair import name_modules, read_modules, sum_modules, sum_types
 from tracehouse.warehouse.regressions.pair_series import lay_out_pair
 
 TWO = [5_000.0, 5_100.0]

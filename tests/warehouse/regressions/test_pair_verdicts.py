@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from tests.support.pair_rows import CONV, RELU, sides, two_builds, values_table
-from tracehouse.warehouse.regressions.pair_figures import compare_series
+from tracehouse.warehouse.regressions.changes import SeriesVerdict
 from tracehouse.warehouse.regressions.pair_series import lay_out_pair
-from tracehouse.warehouse.regressions.pair_verdicts import Limits, judge_series
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.regressions.pair_verdicts import Limits, compare_series, judge_series
 
 BASE = [10_000.0 + 10 * step for step in range(10)]
 LIMITS = Limits(0.01, 0.03)

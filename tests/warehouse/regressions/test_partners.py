@@ -13,8 +13,7 @@ from tracehouse.warehouse.catalogue.dialect import duckdb_text
 from tracehouse.warehouse.catalogue.queries import expand_statement
 from tracehouse.warehouse.engine.sql_functions import register_functions
 from tracehouse.warehouse.regressions.fleet import build_fleet
-from tracehouse.warehouse.regressions.partners import cancel_partners
-from tracehouse.warehouse.regressions.series_values import gather_recordings
+from tracehouse.warehouse.regressions.series_values import cancel_partners, gather_recordings
 
 PAIRS = [str(number) for number in range(8)]
 

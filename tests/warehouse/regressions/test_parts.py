@@ -16,8 +16,8 @@ from tracehouse.warehouse.regressions.parts import (
     judge_part,
     keep_changed,
     same_run,
+    spread_to_devices,
 )
-from tracehouse.warehouse.regressions.pools import spread_to_devices
 from tracehouse.warehouse.statistics.device_states import NO_KERNEL
 
 NIGHTS = 14

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.fleet_rows import make_fleet
 from tests.support.pool_rows import rows
-from tracehouse.warehouse.regressions.pools import spread_to_devices
+from tracehouse.warehouse.regressions.parts import spread_to_devices
 from tracehouse.warehouse.regressions.replay import replay
 
 NIGHTS = 14

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.support.histories import LEVEL, history, night, nights
-from tracehouse.warehouse.regressions.errors import Errors
+from tracehouse.warehouse.regressions.baseline import Errors
 from tracehouse.warehouse.regressions.nightly import Rules, Status
 from tracehouse.warehouse.regressions.replay import replay
 from tracehouse.warehouse.statistics.device_states import NO_KERNEL

@@ -12,8 +12,8 @@ from tests.support.pair_rows import sides, values_table
 from tracehouse import Warehouse
 from tracehouse.warehouse.catalogue.queries import find_query
 from tracehouse.warehouse.errors import ParameterError
-from tracehouse.warehouse.regressions import judging, two_builds
-from tracehouse.warehouse.regressions.two_builds import compare_builds, judge_parts_here
+from tracehouse.warehouse.regressions import judging
+from tracehouse.warehouse.regressions.judging import compare_builds, judge_parts_here
 
 PAIR = {"base": "b8", "head": "b9"}
 TYPES = {"STRING": "string", "INT": "int32", "BIGINT": "int64", "DOUBLE": "double"}
@@ -53,12 +53,11 @@ def test_operators_are_the_rows_of_the_comparison_without_types_and_pools(
 def test_values_that_wait_on_disk_have_the_answer_of_the_whole(
     pool_store: Warehouse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(two_builds.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(judging.tempfile, "tempdir", str(tmp_path))
     sides = {"base": "b7", "head": "b8"}
     whole = pool_store.query("comparison", **sides).table
     for values in (1, 50):
-        monkeypatch.setattr(two_builds, "VALUES_AT_ONCE", values)
-        monkeypatch.setattr("tracehouse.warehouse.regressions.judging.VALUES_AT_ONCE", values)
+        monkeypatch.setattr(judging, "VALUES_AT_ONCE", values)
         assert pool_store.query("comparison", **sides).table.equals(whole)
     assert list(tmp_path.glob("*/*.arrows")) == [], "values on disk are deleted"
 
@@ -79,8 +78,7 @@ class Batches(NamedTuple):
 
 @pytest.mark.parametrize("most", [1, 10, 100])
 def test_every_batch_is_of_one_part(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    for module in (two_builds, judging):
-        monkeypatch.setattr(module, "VALUES_AT_ONCE", most)
+    monkeypatch.setattr(judging, "VALUES_AT_ONCE", most)
     devices = [f"d{number}" for number in range(5)]
     rows = [row for device in devices for row in sides([1.0] * 4, [2.0] * 4, device=device)]
     store = cast("Warehouse", Batches(values_table(rows)))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 from tracehouse.warehouse.catalogue.queries import find_query
-from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
+from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 
 def test_the_query_tells_what_each_verdict_means() -> None:

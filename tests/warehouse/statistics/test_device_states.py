@@ -8,12 +8,12 @@ from tracehouse.warehouse.statistics.device_states import (
     KERNELS,
     NO_KERNEL,
     NO_UNIT,
+    Groups,
     NightValues,
     Operators,
     UsualLevels,
     dump_states,
     pair_states,
-    weighted_median,
 )
 
 NAN = np.nan
@@ -130,13 +130,22 @@ def test_where_operators_do_not_agree_a_steady_device_is_where_it_was():
 def test_the_weighted_median_of_two_halves_is_between_them():
     group, value = np.array([0, 0, 1, 1, 1]), np.array([1.0, 3.0, 5.0, 9.0, 7.0])
     weight = np.array([1.0, 1.0, 1.0, 3.0, 1.0])
-    assert weighted_median(group, value, weight, 3).tolist() == [2.0, 9.0, 0.0]
+    assert Groups(group, 3).weighted_median(value, weight).tolist() == [2.0, 9.0, 0.0]
+
+
+def test_median_of_groups_of_all_sizes():
+    group = np.repeat([5, 0, 3, 1], [9, 1, 2, 40])
+    value = np.random.default_rng(7).normal(size=len(group))
+    found = Groups(group, 8).median(value)
+    wanted = [np.median(value[group == each]) if each in group else NAN for each in range(8)]
+    assert np.array_equal(found, wanted, equal_nan=True)
+    assert len(Groups(group[:0]).median(value[:0])) == 0
 
 
 def test_two_share_the_middle_whatever_groups_come_before():
     count = 20_000
     group, value = np.repeat(np.arange(count), 6), np.tile(np.arange(6.0), count)
-    found = weighted_median(group, value, np.full(6 * count, 1 / 6), count)
+    found = Groups(group).weighted_median(value, np.full(6 * count, 1 / 6))
     assert np.unique(found).tolist() == [2.5]
 
 
