@@ -58,13 +58,6 @@ _ONE_KIND = (
 )
 
 
-def _without_tokens() -> str:
-    """The statement that counts models that write no tokens."""
-    part = read_sql_file("parts", "token_dumps")
-    rest = read_statement("models_without_tokens")
-    return duckdb_text(f"WITH token_dumps AS ({part}) {rest}")
-
-
 class StoreConnections:
     """Connections to one file of a store; cursors of its writer if it is open for writing.
 
@@ -94,6 +87,7 @@ class StoreConnections:
         self._aligned: dict[Trust, AlignedOperators] = {}
         self._attached: duckdb.DuckDBPyConnection | None = None  # not restricted yet
         self._descriptor: int | None = None
+        self._without_tokens: tuple[int, int] | None = None
         self._kept: Mapping[str, str] = {}
         self._is_kept_known = False
 
@@ -224,9 +218,17 @@ class StoreConnections:
             ((count,),) = connection.execute("SELECT count(*) FROM dropped_events").fetchall()
             notes += [_DROPPED.format(count)] if count else []
         if reads_table(text, "token_dumps"):
-            counts = connection.execute(_without_tokens()).fetchall()
-            notes += [_ONE_KIND.format(*counts[0])] if counts[0][0] else []
+            counts = self._count_without_tokens(connection)
+            notes += [_ONE_KIND.format(*counts)] if counts[0] else []
         return "; ".join(notes)
+
+    def _count_without_tokens(self, connection: duckdb.DuckDBPyConnection) -> tuple[int, int]:
+        """How many models write no tokens, and how many there are."""
+        if self._without_tokens is None or self._writer is not None:
+            part = read_sql_file("parts", "token_dumps")
+            text = f"WITH token_dumps AS ({part}) {read_statement('models_without_tokens')}"
+            (self._without_tokens,) = connection.execute(duckdb_text(text)).fetchall()
+        return self._without_tokens
 
     def with_note(
         self, answer: pa.Table, connection: duckdb.DuckDBPyConnection, text: str
