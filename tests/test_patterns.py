@@ -58,7 +58,7 @@ FOREIGN = {
         *("_DAMAGE", "_LOG_DAMAGE", "_FAILED", "_FULL", "_MEMORY", "_ORIGINAL", r"PID (\d+)"),
         *("_CHECKPOINT", "_LATER"),
     ],
-    "warehouse.engine.sql_functions": [r"(?i)\b{}\W"],
+    "warehouse.engine.sql_functions": [r"{}\W"],
     "warehouse.engine.statements": ["_EXPLAIN"],
     "warehouse.lake.layout": ["_PLAIN", "_PART"],
     "warehouse.load.delegate_metadata": ["_MICROKERNEL"],

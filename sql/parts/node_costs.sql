@@ -55,11 +55,7 @@ nodes AS (
         etrecord_id, graph, method, scope, node_index, op, target,
         split_part(code, ' = ', 1) AS results, split_part(code, ' = ', 2) AS call
     FROM graph_nodes
-    WHERE etrecord_id IN (
-        SELECT etrecord_id
-        FROM dumps
-        WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)
-    )
+    WHERE etrecord_id IN (SELECT etrecord_id FROM chosen_dumps)
 ),
 -- Each tensor is the result of a node: 'a: float32[1, 8], b: int64[1] = ...'.
 tensors AS (

@@ -13,18 +13,17 @@
 SELECT
     d.place_id, d.device, d.pool, d.build, d.model, d.backend, d.group_value,
     CAST(sum(r.run_count) AS BIGINT) AS run_count,
-    whole_sum(r.execute_ticks * t.ns_per_tick) AS execute_ns,
+    whole_sum(r.execute_ticks * d.ns_per_tick) AS execute_ns,
     CAST(sum(CASE WHEN d.etrecord_id IS NOT NULL THEN r.run_count ELSE 0 END) AS BIGINT)
         AS recorded_run_count,
     whole_sum(
         CASE
-            WHEN d.etrecord_id IS NOT NULL THEN r.execute_ticks * t.ns_per_tick
+            WHEN d.etrecord_id IS NOT NULL THEN r.execute_ticks * d.ns_per_tick
             ELSE 0e0
         END
     ) AS recorded_execute_ns,
-    count(CASE WHEN t.ns_per_tick IS NULL THEN 1 END) AS untimed_count
+    count(CASE WHEN d.ns_per_tick IS NULL THEN 1 END) AS untimed_count
 FROM grouped_dumps AS d
-JOIN dumps AS t ON t.dump_id = d.dump_id
 JOIN (
     SELECT dump_id, count(*) AS run_count, sum(execute_ticks) AS execute_ticks
     FROM run_totals

@@ -54,8 +54,6 @@ FROM (
     LEFT JOIN operator_words AS w ON w.operator = split_part(n.target, '.', 2)
     WHERE n.graph = 'edge_dialect_exported_program' AND n.op = 'call_function'
         AND n.debug_handle IS NOT NULL AND n.etrecord_id IN (
-            SELECT etrecord_id
-            FROM dumps
-            WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)
+            SELECT etrecord_id FROM chosen_dumps
         )
 ) AS n

@@ -62,10 +62,9 @@ counts AS (
 ),
 recorded_branches AS (
     SELECT DISTINCT
-        r.device, r.model, coalesce(r.backend, '') AS backend,
-        coalesce(b.branch, '') AS branch
-    FROM recorded AS r
-    JOIN builds_in_order AS b ON b.build = r.build AND b.build_role IS NULL
+        c.device, c.model, coalesce(c.backend, '') AS backend, w.branch
+    FROM counts AS c
+    JOIN wanted_builds AS w ON w.build = c.build
 ),
 wanted AS (
     SELECT

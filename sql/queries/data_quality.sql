@@ -34,32 +34,21 @@
 --   of_count    BIGINT  Dumps of the build of the model on the device.
 --   dump_share  DOUBLE  dump_count over of_count, 0 to 1; lower is better.
 --   example     STRING  SHA-256 of one of them, hex.
-WITH loading AS (
-    SELECT l.run_signature_id
+WITH signatures AS (
+    SELECT
+        l.run_signature_id,
+        count(CASE WHEN s.kind = 'load' THEN 1 END) > 0
+            AND count(CASE
+                WHEN s.kind IN ('method', 'operator_call', 'kernel', 'delegate_call')
+                    THEN 1
+            END) = 0 AS is_loading,
+        count(CASE WHEN s.unit = 'unknown' THEN 1 END) > 0 AS is_unknown
     FROM (
         SELECT run_signature_id, explode(events) AS event_signature_id
         FROM run_signatures
     ) AS l
     JOIN event_signatures AS s ON s.event_signature_id = l.event_signature_id
     GROUP BY l.run_signature_id
-    HAVING count(CASE WHEN s.kind = 'load' THEN 1 END) > 0
-        AND count(CASE
-            WHEN s.kind IN ('method', 'operator_call', 'kernel', 'delegate_call') THEN 1
-        END) = 0
-),
-unknown_units AS (
-    SELECT DISTINCT r.dump_id
-    FROM runs AS r
-    JOIN run_signatures AS g ON g.run_signature_id = r.run_signature_id
-    JOIN event_signatures AS s
-        ON s.unit = 'unknown' AND array_contains(g.events, s.event_signature_id)
-    WHERE r.dump_id IN (SELECT dump_id FROM chosen_dumps)
-),
-two_lengths AS (
-    SELECT DISTINCT r.dump_id
-    FROM runs AS r
-    JOIN run_signatures AS g ON g.run_signature_id = r.run_signature_id
-    WHERE g.length IS NOT NULL AND r.dump_id IN (SELECT dump_id FROM chosen_dumps)
 ),
 complete AS (
     SELECT
@@ -74,13 +63,21 @@ complete AS (
     ) AS c
     GROUP BY dump_id
 ),
-incomplete AS (
-    SELECT DISTINCT r.dump_id
+recorded AS (
+    SELECT
+        r.dump_id, count(g.length) > 0 AS has_two_lengths,
+        count(CASE WHEN s.is_unknown THEN 1 END) > 0 AS has_unknown_units,
+        count(CASE
+            WHEN t.dump_id IS NULL AND r.n_events > 0
+                AND NOT coalesce(s.is_loading, FALSE)
+                THEN 1
+        END) > 0 AS has_incomplete_runs
     FROM runs AS r
-    LEFT JOIN loading AS l ON l.run_signature_id = r.run_signature_id
+    LEFT JOIN run_signatures AS g ON g.run_signature_id = r.run_signature_id
+    LEFT JOIN signatures AS s ON s.run_signature_id = r.run_signature_id
     LEFT JOIN run_totals AS t ON t.dump_id = r.dump_id AND t.run_index = r.run_index
-    WHERE l.run_signature_id IS NULL AND t.dump_id IS NULL AND r.n_events > 0
-        AND r.dump_id IN (SELECT dump_id FROM chosen_dumps)
+    WHERE r.dump_id IN (SELECT dump_id FROM chosen_dumps)
+    GROUP BY r.dump_id
 ),
 unclassified AS (
     SELECT t.dump_id, sum(t.total_ticks) AS total_ticks
@@ -96,9 +93,9 @@ facts AS (
         CASE p.problem
             WHEN 'no events' THEN d.n_events = 0
             WHEN 'flagged events' THEN d.n_flagged_events > 0
-            WHEN 'incomplete runs' THEN i.dump_id IS NOT NULL
+            WHEN 'incomplete runs' THEN r.has_incomplete_runs
             WHEN 'few runs' THEN coalesce(c.most_runs, 0) < 25
-            WHEN 'runs of two lengths' THEN w.dump_id IS NOT NULL
+            WHEN 'runs of two lengths' THEN r.has_two_lengths
             WHEN 'unknown clock rate'
                 THEN d.ns_per_tick IS NULL OR d.delegate_ns_per_tick IS NULL
             WHEN 'coarse clock'
@@ -129,7 +126,7 @@ facts AS (
                     CAST(d.temperature_c AS STRING)
                 ) IS NULL
             WHEN 'no ETRecord' THEN t.etrecord_id IS NULL
-            WHEN 'unknown units' THEN u.dump_id IS NOT NULL
+            WHEN 'unknown units' THEN r.has_unknown_units
             WHEN 'unclassified time' THEN 20 * n.total_ticks > c.execute_ticks
             ELSE g.dump_id IS NOT NULL
         END AS is_so
@@ -142,10 +139,8 @@ facts AS (
     JOIN dumps AS t ON t.dump_id = d.dump_id
     LEFT JOIN build_order AS o ON o.build_id = t.build_id
     LEFT JOIN complete AS c ON c.dump_id = d.dump_id
-    LEFT JOIN incomplete AS i ON i.dump_id = d.dump_id
+    LEFT JOIN recorded AS r ON r.dump_id = d.dump_id
     LEFT JOIN dropped_events AS g ON g.dump_id = d.dump_id
-    LEFT JOIN two_lengths AS w ON w.dump_id = d.dump_id
-    LEFT JOIN unknown_units AS u ON u.dump_id = d.dump_id
     LEFT JOIN unclassified AS n ON n.dump_id = d.dump_id
     CROSS JOIN (
         VALUES ('no events'), ('flagged events'), ('incomplete runs'), ('few runs'),

@@ -63,14 +63,17 @@ samples AS (
         max(duration_ns) AS max_ns
     FROM (
         SELECT
-            s.block_id, e.event_signature_id, e.flags,
+            g.block_id, e.event_signature_id, e.flags,
             CASE
-                WHEN e.unit IS NULL OR e.flags > 1 THEN e.duration_ns
-                ELSE e.duration_ticks * d.ns_per_tick
+                WHEN s.unit IS NOT NULL AND e.flags <= 1
+                    THEN e.duration_ticks * d.ns_per_tick
+                WHEN e.flags <= 1 THEN e.duration_ticks * tick_ns(s, d)
             END AS duration_ns
-        FROM named_events AS e
-        JOIN named_dumps AS d ON d.dump_id = e.dump_id
-        JOIN signatures AS s ON s.run_signature_id = e.run_signature_id
+        FROM events AS e
+        JOIN dumps AS d ON d.dump_id = e.dump_id
+        JOIN named_event_signatures AS s
+            ON s.event_signature_id = e.event_signature_id
+        JOIN signatures AS g ON g.run_signature_id = e.run_signature_id
         WHERE e.dump_id = CAST(:dump AS BIGINT)
     ) AS e
     GROUP BY block_id, event_signature_id

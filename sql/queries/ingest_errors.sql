@@ -30,9 +30,13 @@ SELECT
     get_json_object(manifest, '$.device.pool') AS pool,
     reason <> 'conflict' AND (
         coalesce(sha256 IN (SELECT sha256 FROM dumps), FALSE)
-        OR source IN (SELECT source FROM dumps)
-        OR source IN (SELECT split_part(source, '!', 1) FROM dumps)
-        OR source IN (SELECT source FROM etrecords)
+        OR source IN (
+            SELECT source FROM dumps
+            UNION ALL
+            SELECT split_part(source, '!', 1) FROM dumps
+            UNION ALL
+            SELECT source FROM etrecords
+        )
     ) AS is_resolved
 FROM ingest_errors
 WHERE (CAST(:since AS TIMESTAMP) IS NULL

@@ -42,7 +42,7 @@
 --   bound       STRING  compute or memory: which of the peaks is the limit.
 WITH chosen AS (
     SELECT
-        c.dump_id, c.device, c.build, c.model, c.backend, d.etrecord_id,
+        c.dump_id, c.device, c.build, c.model, c.backend, c.etrecord_id,
         coalesce(CAST(:peak_gflops AS DOUBLE), try_cast(coalesce(
             tag_of(c.tags, 'peak_gflops'), tag_of(c.tags, 'device.peak_gflops')
         ) AS DOUBLE)) AS peak_gflops,
@@ -50,8 +50,7 @@ WITH chosen AS (
             tag_of(c.tags, 'peak_gbps'), tag_of(c.tags, 'device.peak_gbps')
         ) AS DOUBLE)) AS peak_gbps
     FROM chosen_dumps AS c
-    JOIN dumps AS d ON d.dump_id = c.dump_id
-    WHERE d.etrecord_id IS NOT NULL
+    WHERE c.etrecord_id IS NOT NULL
 ),
 -- Where a run can be of several methods, what they all cost.
 costs AS (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import duckdb
 import pytest
 
 from tests.support.documents import ROOT
@@ -12,8 +11,6 @@ from tests.support.traced_farm import Step, write_nights
 from tracehouse import Inspector, Warehouse
 from tracehouse.queries.report.nightly import nightly_report
 from tracehouse.queries.report.settings import Settings
-from tracehouse.warehouse.engine.store_file import FILE_NAME
-from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
 REAL = ROOT / "tests" / "data" / "custom_operators"
 SDPA, CACHE = "llama::custom_sdpa.out", "llama::update_cache.out"
@@ -96,25 +93,6 @@ def test_slower_attention_is_suspected_and_then_confirmed(store, head, state):
         (one.event_name, group.state.value) for group in report.groups for one in group.members
     }
     assert found == ({(SDPA, state)} if state else set())
-
-
-def test_a_store_that_took_them_for_tax_says_how_to_correct_it(tmp_path):
-    place = tmp_path / "store"
-    ingest(place, REAL, manifest={"device": "lab", "build": "real", "model": "sdpa"})
-    with duckdb.connect(str(place / FILE_NAME)) as connection:  # as an earlier version stored it
-        connection.execute("UPDATE event_signatures SET kind = 'other' WHERE name = ?", [SDPA])
-    assert "'tracehouse store rebuild' corrects it" in _note(place)
-    rebuild_store(place)
-    assert _note(place) is None
-
-
-def _note(place):
-    with Warehouse.open(place, read_only=True) as store:
-        assert store.sql("SELECT 1 AS one").schema.metadata is None
-        answers = [store.query("framework_tax"), store.sql("SELECT kind FROM operator_stats")]
-        notes = {(answer.schema.metadata or {}).get(b"note", b"").decode() for answer in answers}
-        (note,) = notes
-        return note or None
 
 
 def test_time_of_events_that_nothing_classifies_is_named():

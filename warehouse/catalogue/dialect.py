@@ -33,6 +33,7 @@ lists everything that DuckDB spells differently, and the expressions that many f
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from tracehouse.ingest.manifest.times import EARLIEST, SLACK
@@ -173,6 +174,7 @@ def _split_arguments(text: str) -> list[str]:
     return arguments
 
 
+@lru_cache(maxsize=256)
 def duckdb_text(sql: str) -> str:
     """The text for DuckDB; a parameter `:name` becomes `$name`.
 

@@ -66,7 +66,8 @@ FUNCTIONS = (
 
 def named_functions(sql: str) -> Iterator[Function]:
     """The functions that a statement may call."""
-    return (function for function in FUNCTIONS if re.search(rf"(?i)\b{function.name}\W", sql))
+    text = sql.lower()  # once, and no \b: each costs milliseconds in a long text
+    return (function for function in FUNCTIONS if re.search(rf"{function.name}\W", text))
 
 
 def register_functions(connection: duckdb.DuckDBPyConnection, sql: str) -> None:

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
-from tracehouse.ingest.producers import OTHER
-from tracehouse.ingest.signatures import event_kind
 from tracehouse.warehouse.catalogue.dialect import duckdb_text
 from tracehouse.warehouse.catalogue.queries import Query
 from tracehouse.warehouse.catalogue.sql_files import read_sql_file, read_statement
@@ -58,21 +56,6 @@ _ONE_KIND = (
     "{:,} of {:,} models of a backend are left out: they have one kind of run, and no tag "
     "decode_method says that they write tokens"
 )
-_UNCLASSIFIED = """
-SELECT DISTINCT name FROM event_signatures
-WHERE kind = 'other' AND delegate_id_int IS NULL AND delegate_id_str IS NULL LIMIT 1000
-"""
-_OLD_KINDS = (
-    "an earlier version took kernels of custom operators for framework tax when it stored some of "
-    "these dumps: 'tracehouse store rebuild' corrects it"
-)
-
-
-def _without_tokens() -> str:
-    """The statement that counts models that write no tokens."""
-    part = read_sql_file("parts", "token_dumps")
-    rest = read_statement("models_without_tokens")
-    return duckdb_text(f"WITH token_dumps AS ({part}) {rest}")
 
 
 class StoreConnections:
@@ -104,7 +87,7 @@ class StoreConnections:
         self._aligned: dict[Trust, AlignedOperators] = {}
         self._attached: duckdb.DuckDBPyConnection | None = None  # not restricted yet
         self._descriptor: int | None = None
-        self._is_old: bool | None = None
+        self._without_tokens: tuple[int, int] | None = None
         self._kept: Mapping[str, str] = {}
         self._is_kept_known = False
 
@@ -234,19 +217,18 @@ class StoreConnections:
         if reads_table(text, "events"):
             ((count,),) = connection.execute("SELECT count(*) FROM dropped_events").fetchall()
             notes += [_DROPPED.format(count)] if count else []
-        if reads_table(text, "event_signatures") and self._has_old_kinds(connection):
-            notes.append(_OLD_KINDS)
         if reads_table(text, "token_dumps"):
-            counts = connection.execute(_without_tokens()).fetchall()
-            notes += [_ONE_KIND.format(*counts[0])] if counts[0][0] else []
+            counts = self._count_without_tokens(connection)
+            notes += [_ONE_KIND.format(*counts)] if counts[0] else []
         return "; ".join(notes)
 
-    def _has_old_kinds(self, connection: duckdb.DuckDBPyConnection) -> bool:
-        """Whether the store has events of kind other that are known by their names now."""
-        if self._is_old is None:
-            names = [name for (name,) in connection.execute(_UNCLASSIFIED).fetchall()]
-            self._is_old = any(event_kind(name.encode(), None) != OTHER for name in names)
-        return self._is_old
+    def _count_without_tokens(self, connection: duckdb.DuckDBPyConnection) -> tuple[int, int]:
+        """How many models write no tokens, and how many there are."""
+        if self._without_tokens is None or self._writer is not None:
+            part = read_sql_file("parts", "token_dumps")
+            text = f"WITH token_dumps AS ({part}) {read_statement('models_without_tokens')}"
+            (self._without_tokens,) = connection.execute(duckdb_text(text)).fetchall()
+        return self._without_tokens
 
     def with_note(
         self, answer: pa.Table, connection: duckdb.DuckDBPyConnection, text: str

@@ -129,10 +129,6 @@ class LakeConnections(StoreConnections):
     def _keeps_names(self, trust: Trust, *, is_aligned: bool) -> bool:
         return is_aligned
 
-    def _has_old_kinds(self, connection: duckdb.DuckDBPyConnection) -> bool:
-        """False: a lake cannot be rebuilt, and its files are costly to read."""
-        return False
-
     def pruned_files(
         self, query: Query, params: Mapping[str, object]
     ) -> Mapping[str, Sequence[str]]:

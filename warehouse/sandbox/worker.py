@@ -42,7 +42,6 @@ _OWN_SHARE = 0.75  # of the memory: DuckDB's limit, which does not count texts a
 _BATCH_ROWS = 4096
 _FIRST = """
 SELECT count(*) AS n, now() AS t, uuid() AS u, smallest_change([1.0]) AS c FROM named_dumps
-WHERE dump_id IN (SELECT event_signature_id FROM event_signatures)
 """
 
 
