@@ -10,7 +10,6 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as types
-from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 from tracehouse.cli.serve.page.cells import Cell, Row, history_link, link
 from tracehouse.cli.serve.page.listing import Column, Table, listing, sort_page
@@ -23,6 +22,7 @@ from tracehouse.queries.plots.terminal import HISTORIES, HOTSPOTS
 from tracehouse.queries.report.figures import NONE, name_text, short_name
 from tracehouse.warehouse.catalogue.header import Header
 from tracehouse.warehouse.errors import QueryError
+from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 ROWS = 100  # of a page
 _PLACE = ("device", "model", "backend")
