@@ -100,6 +100,7 @@ def test_a_lead_decides_about_a_group_where_the_report_shows_it(
     page = client.get("/regressions").text
     assert page.count('<form class="triage" method="post" action="/regressions">') > 0
     group = re.findall(r'name="group" value="(\w+)"', page)[0]
+    assert 'value="reopened"' not in page.partition(f'value="{group}"')[2].partition("</form>")[0]
     form = {"group": group, "head": "b11", "reason": "known", "state": "acknowledged"}
     site = {"origin": "http://127.0.0.1"}
     answer = client.post("/regressions", data=form, headers=site, follow_redirects=False)
@@ -109,6 +110,7 @@ def test_a_lead_decides_about_a_group_where_the_report_shows_it(
     card = shown.partition(f'value="{group}"')[2].partition("</form>")[0]
     assert 'value="accepted"' in card
     assert 'value="acknowledged"' not in card
+    assert 'value="reopened"' in card
     wrong = client.post("/regressions", data={**form, "group": "none"}, headers=site)
     assert (wrong.status_code, "has no group" in wrong.text) == (400, True)
     bare = client.post("/regressions", data={**form, "reason": " "}, headers=site)
