@@ -13,7 +13,7 @@ from tracehouse.ingest.sources.private_bytes import read_file
 
 FILE_NAME = "tracehouse.toml"
 MAX_SETTINGS_BYTES = 256 << 10
-MAX_SETTINGS_DEPTH = 32  # of brackets, and of the names in a dotted key
+MAX_SETTINGS_DEPTH = 32  # levels of brackets, and names in a dotted key
 
 # Strings and comments, in which brackets and dots mean nothing. A string that does not end matches
 # up to the end of its line, or of the file.
