@@ -39,7 +39,7 @@ _STORED = {
     "quint8": "u1", "qint8": "i1", "qint32": "<i4", "bits8": "u1", "bits16": "<u2",
 }  # fmt: skip
 _MOST_DIMENSIONS = 64
-_MOST_BYTES = 2**31 - 1  # of one value of an Arrow binary column
+_MOST_BYTES = 2**31 - 1  # bytes of one value of an Arrow binary column
 _MOST_ELEMENTS = 2**60  # numpy can count their bytes, even if another size is 0
 _FREE_BYTES = 1 << 20  # that overlapping elements may take, whatever the size of the buffer
 
@@ -127,11 +127,11 @@ class DebugBuffer:
         place = dtype, tuple(sizes), tuple(strides or ()), offset
         tensor = self._known.get(place)
         if tensor is None:
-            tensor = self._charged(_locate(*place[:3], offset=offset, data=self._data))
+            tensor = self._charge(_locate(*place[:3], offset=offset, data=self._data))
             self._known[place] = tensor
         return tensor
 
-    def _charged(self, tensor: TensorValue) -> TensorValue:
+    def _charge(self, tensor: TensorValue) -> TensorValue:
         try:
             self._allowance.take(0 if tensor.stored is None else tensor.stored.nbytes)
         except AllowanceError as error:

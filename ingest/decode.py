@@ -33,7 +33,9 @@ _ATTEMPTS = 3
 _NO_ERRORS = ERRORS.empty_table()
 
 Tables = dict[str, pa.Table]
-_Decoded = tuple[list[Tables], SignatureBook, dict[int, Fault]]  # of good dumps, of bad ones
+_Decoded = tuple[
+    list[Tables], SignatureBook, dict[int, Fault]
+]  # rows of good dumps, faults of bad ones
 
 
 @dataclass(frozen=True)

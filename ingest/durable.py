@@ -83,7 +83,7 @@ def _create_temporary(path: Path, mode: int) -> tuple[Path, int]:
             if not delete_leftover(temporary):
                 temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
             continue
-        with suppress(OSError):  # of a file system without locks
+        with suppress(OSError):  # the file system may have no locks
             lock(file)
         if os.fstat(file).st_nlink:  # nobody took it for a leftover before it was locked
             return temporary, file

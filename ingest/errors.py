@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_WORDS = {  # of pydantic, and our own
+_WORDS = {  # pydantic's words, and our own
     "Value error, ": "",
     "Input should be": "wanted",
     "String should have at least 1 character": "wanted a text that is not blank",

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-IDENTIFIER = b"ED00"  # of ETDumps, at byte 8 (the runtime's form) or 4 (bare)
+IDENTIFIER = b"ED00"  # in ETDumps at byte 8 (the runtime's form) or 4 (bare)
 
-_HEAD_BYTES = 64 << 10  # of a file that is told by its first bytes
+_HEAD_BYTES = 64 << 10  # first bytes that tell what a file is
 _TEXT_BYTES = 4 << 10
 _SHOWN_LETTERS = 40
 _LINES_BYTES = 1 << 20  # in which line ends are counted

@@ -13,7 +13,7 @@ from tracehouse.ingest.sources.private_bytes import read_file
 
 FILE_NAME = "tracehouse.toml"
 MAX_SETTINGS_BYTES = 256 << 10
-MAX_SETTINGS_DEPTH = 32  # brackets are nested no deeper, and a dotted key has no more names
+MAX_SETTINGS_DEPTH = 32  # levels of brackets, and names in a dotted key
 SINGLE_TABLES = ("nightly", "report", "serve")
 REPEATED_TABLES = ("budgets", "expected", "muted", "owners", "producers", "thresholds")
 

@@ -27,7 +27,7 @@ _EVENT_TAG = b"tracehouse event signature 1"
 _RUN_TAG = b"tracehouse run signature 1"
 _LENGTH_TAG = b"tracehouse run length 1"
 _DIMENSION_TAG = "tracehouse {} 1"
-_FIRST_ATTRIBUTES = {"device": 6, "build": 1, "model": 3}  # of the ids of the first lakes
+_FIRST_ATTRIBUTES = {"device": 6, "build": 1, "model": 3}  # as in the ids of the first lakes
 
 KERNEL = "kernel"
 _OPERATOR_CALL = "operator_call"

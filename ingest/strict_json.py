@@ -12,8 +12,8 @@ from typing import NoReturn
 # A comma, colon or bracket takes up to 75 bytes of parsed values: 75 MB, and 10 per byte of text.
 FREE_MARKS = 1_000_000
 BYTES_PER_MARK = 8  # programs exported by torch have 13 to 20
-MAX_DEPTH = 64  # of JSON whose numbers are finite
-MAX_DIGITS = 300  # of an integer in it, which a double can hold
+MAX_DEPTH = 64  # levels of JSON whose numbers are finite
+MAX_DIGITS = 300  # digits of an integer in it, which a double can hold
 
 _MARKS = ",:[{"
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[^\s",:\[\]{}]+', re.DOTALL)

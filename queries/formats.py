@@ -50,7 +50,7 @@ class Format(StrEnum):
         return MEDIA_TYPES.get(self, "").startswith("application/vnd.apache.")
 
 
-# Of the formats for programs, the usual one first.
+# The usual format comes first among those for programs.
 MEDIA_TYPES: Mapping[Format, str] = {
     Format.JSON: "application/json",
     Format.CSV: "text/csv; charset=utf-8",
@@ -76,7 +76,7 @@ def write_json(table: Rows, sink: IO[str]) -> None:
             raise FormatError(f"json: two columns are called '{name}'; rename one with AS")
     keys = [f"{json_text(name)}: " for name in names]
     start = "[\n"
-    for rows in _joined_rows(table, json_text, keys, ", "):
+    for rows in _join_rows(table, json_text, keys, ", "):
         sink.write(start + ",\n".join(f"{{{row}}}" for row in rows))
         start = ",\n"
     sink.write("[]\n" if start[0] == "[" else "\n]\n")
@@ -190,10 +190,10 @@ def _csv_lines(table: Rows, delimiter: str, *, is_safe: bool, is_escaped: bool) 
     def cell(value: object) -> str:
         text = json_text(value) if isinstance(value, bool | list | dict) else value
         if is_safe and isinstance(text, str):
-            text = _quoted_formula(text)
+            text = _quote_formula(text)
         if is_escaped and isinstance(text, str):
             text = printable(text)
-        writer.writerow([text, ""])  # of one empty cell, csv would make ""
+        writer.writerow([text, ""])  # csv would write "" for one empty cell
         return lines.pop()[: -2 - len(delimiter)] or empty
 
     lines: list[str] = []
@@ -202,11 +202,11 @@ def _csv_lines(table: Rows, delimiter: str, *, is_safe: bool, is_escaped: bool) 
     names = table.schema.names
     empty = '""' if len(names) == 1 else ""  # so that the line is not blank
     yield delimiter.join(map(cell, names)) + "\n"
-    for rows in _joined_rows(table, cell, [""] * len(names), delimiter):
+    for rows in _join_rows(table, cell, [""] * len(names), delimiter):
         yield "".join(f"{row}\n" for row in rows)
 
 
-def _joined_rows(
+def _join_rows(
     table: Rows, write: Callable[[object], str], keys: Sequence[str], separator: str
 ) -> Iterator[Iterable[str]]:
     """The rows of a few thousand at a time as texts: the cells, each after its column's key."""
@@ -224,6 +224,6 @@ def _joined_rows(
         yield map(separator.join, zip(*cells, strict=True))
 
 
-def _quoted_formula(text: str) -> str:
+def _quote_formula(text: str) -> str:
     is_formula = text.startswith(_FORMULA_STARTS) and text != "-Infinity"  # a number
     return f"'{text}" if is_formula else text

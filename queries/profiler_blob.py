@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -129,23 +129,25 @@ def _difference(base: Iteration, other: Iteration) -> str | None:
     return None
 
 
-@dataclass(frozen=True)
-class ProfilerEvent:
-    """One event of a block.
+@dataclass
+class ProfileEvent:
+    """One event of a block name.
 
     Attributes:
         name: Its name.
-        chain_index: Chain of the first iteration's event; -1 outside instructions.
-        instruction_id: Instruction of the first iteration's event.
-        start: Start in each iteration.
+        ts: Start in each iteration.
         duration: End minus start in each iteration, as logged: below 0 if the end came first.
+        chain_idx: Chain of the first iteration's event; -1 outside instructions.
+        instruction_idx: Instruction of the first iteration's event.
+        stacktrace: Always None, as a blob does not have it.
     """
 
     name: str
-    chain_index: int
-    instruction_id: int
-    start: list[Time]
+    ts: list[Time]
     duration: list[Time]
+    chain_idx: int = -1
+    instruction_idx: int = -1
+    stacktrace: str | None = None
 
 
 class AllocatorTotal(NamedTuple):
@@ -190,7 +192,7 @@ class ProfilerBlock:
 
     name: str
     iteration_count: int
-    events: list[ProfilerEvent]
+    events: list[ProfileEvent]
     memory: list[AllocatorTotal]
     framework_tax: FrameworkTax | None
     wrong_count: int
@@ -224,12 +226,12 @@ def _block(
         name,
         len(iterations),
         [
-            ProfilerEvent(
+            ProfileEvent(
                 event,
-                chain,
-                instruction,
                 [time_scale.convert(ticks) for ticks in start],
                 [time_scale.convert(ticks) for ticks in duration],
+                chain,
+                instruction,
             )
             for event, chain, instruction, (start, duration) in zip(
                 names, first["chain"].tolist(), first["instruction"].tolist(), scaled, strict=True
@@ -282,27 +284,6 @@ def _framework_tax(
 
 
 @dataclass
-class ProfileEvent:
-    """One event of a block name.
-
-    Attributes:
-        name: Its name.
-        ts: Start in each iteration.
-        duration: End minus start in each iteration.
-        chain_idx: Chain of the first iteration's event; -1 outside instructions.
-        instruction_idx: Instruction of the first iteration's event.
-        stacktrace: Always None, as a blob does not have it.
-    """
-
-    name: str
-    ts: list[Time]
-    duration: list[Time]
-    chain_idx: int = -1
-    instruction_idx: int = -1
-    stacktrace: str | None = None
-
-
-@dataclass
 class MemEvent:
     """Bytes that one iteration allocates; `allocator_name` is None if unknown."""
 
@@ -319,15 +300,7 @@ def deserialize_profile_results(
     allocations raise QueryError.
     """
     blocks = build_profiler_blocks(buff, time_scale)
-    events = {
-        block.name: [
-            ProfileEvent(
-                event.name, event.start, event.duration, event.chain_index, event.instruction_id
-            )
-            for event in block.events
-        ]
-        for block in blocks
-    }
+    events = {block.name: block.events for block in blocks}
     memory = {
         block.name: [MemEvent(total.allocator, total.total_bytes) for total in block.memory]
         for block in blocks
@@ -350,7 +323,7 @@ def sample_table(blocks: Sequence[ProfilerBlock], time_scale: ProfilerTimeScale)
             "block": pa.array([name for name, _, _ in rows], pa.string()),
             **_event_columns(events),
             "iteration_index": pa.array([i for _, i, _ in rows], pa.int64()),
-            f"start ({unit})": _times([event.start[i] for _, i, event in rows]),
+            f"start ({unit})": _times([event.ts[i] for _, i, event in rows]),
             f"duration ({unit})": _times([event.duration[i] for _, i, event in rows]),
         }
     )
@@ -401,11 +374,11 @@ def _memory_table(block: ProfilerBlock) -> pa.Table:
     )
 
 
-def _event_columns(events: Sequence[ProfilerEvent]) -> dict[str, pa.Array]:
+def _event_columns(events: Sequence[ProfileEvent]) -> dict[str, pa.Array]:
     return {
         "name": pa.array([event.name for event in events], pa.string()),
-        "chain_index": pa.array([event.chain_index for event in events], pa.int64()),
-        "instruction_id": pa.array([event.instruction_id for event in events], pa.int64()),
+        "chain_index": pa.array([event.chain_idx for event in events], pa.int64()),
+        "instruction_id": pa.array([event.instruction_idx for event in events], pa.int64()),
     }
 
 
@@ -421,9 +394,19 @@ def profiler_blob_json(blocks: Sequence[ProfilerBlock]) -> dict[str, dict[str, A
     A block without an execution, or without kernels and delegates, has no framework tax.
     """
     return {
-        "profile": {block.name: [asdict(event) for event in block.events] for block in blocks},
+        "profile": {block.name: [_event_json(event) for event in block.events] for block in blocks},
         "memory": {block.name: [total._asdict() for total in block.memory] for block in blocks},
         "framework_tax": {
             block.name: block.framework_tax._asdict() for block in blocks if block.framework_tax
         },
+    }
+
+
+def _event_json(event: ProfileEvent) -> dict[str, Any]:
+    return {
+        "name": event.name,
+        "chain_index": event.chain_idx,
+        "instruction_id": event.instruction_idx,
+        "start": event.ts,
+        "duration": event.duration,
     }

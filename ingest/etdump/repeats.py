@@ -33,7 +33,7 @@ from tracehouse.ingest.etdump.flatbuffer import TableColumn
 from tracehouse.ingest.etdump.schema import PROFILE_WIDTHS, read_runs
 from tracehouse.ingest.etdump.templates import DISTANCE, EQUAL, OUTSIDE, Template, make_template
 
-_MOST_VTABLES = 64  # of a template's tables; a runtime writes about ten
+_MOST_VTABLES = 64  # vtables of a template's tables; a runtime writes about ten
 
 _FEWEST = 3  # runs of one length before one of them becomes a template
 _VTABLE_BYTES = 4 + 2 * len(PROFILE_WIDTHS)  # read of a vtable: its sizes and the known slots
@@ -167,22 +167,22 @@ class Pieces:
 
 def find_repeats(arena: Arena, pieces: Pieces) -> Repeats:
     """Find runs that need not be read, and read their templates."""
-    open_ = (pieces.length > 0) & (pieces.word + pieces.length < len(arena.i32))
-    open_ &= pieces.length <= _LONGEST
+    is_open = (pieces.length > 0) & (pieces.word + pieces.length < len(arena.i32))
+    is_open &= pieces.length <= _LONGEST
     templates: list[Part] = []
     blocks: list[Block] = []
     visited = np.zeros(len(arena.lo), np.int64)
     for _ in range(_ROUNDS):
-        found = _read_templates(arena, pieces, open_)
+        found = _read_templates(arena, pieces, is_open)
         if found is None:
             break
         chosen, scope, runs = found
         templates.append(Part(chosen, runs))
-        open_[chosen] = False
+        is_open[chosen] = False
         for row, template in enumerate(_make_templates(scope, runs, pieces, chosen)):
             run = int(chosen[row])
-            block = _match(arena, pieces, run, template, open_)
-            open_[block.run] = False
+            block = _match(arena, pieces, run, template, is_open)
+            is_open[block.run] = False
             blocks.append(block)
             counts = np.bincount(pieces.dump[block.run], minlength=len(visited))
             visited += counts * scope.visited[row]
@@ -200,13 +200,13 @@ def cut_pieces(arena: Arena, heads: DumpHeaders) -> Pieces:
     return Pieces(dump, word, end - word, word * 4 - arena.hi[dump])
 
 
-def _read_templates(arena: Arena, pieces: Pieces, open_: Mask) -> tuple[Ints, Scope, Runs] | None:
+def _read_templates(arena: Arena, pieces: Pieces, is_open: Mask) -> tuple[Ints, Scope, Runs] | None:
     """Read a possible template of each common length in full; None if no length has one.
 
     Open runs are candidates; unsuitable runs are closed.
     """
     while True:
-        candidates = np.flatnonzero(open_)
+        candidates = np.flatnonzero(is_open)
         _, first, count = np.unique(
             pieces.length[candidates], return_index=True, return_counts=True
         )
@@ -219,12 +219,12 @@ def _read_templates(arena: Arena, pieces: Pieces, open_: Mask) -> tuple[Ints, Sc
         try:
             runs = read_runs(scope, pieces.word[chosen])
         except FaultyDumps as faulty:  # not in one piece: those runs are read in full later
-            open_[np.isin(pieces.dump, list(faulty.faults))] = False
+            is_open[np.isin(pieces.dump, list(faulty.faults))] = False
             continue
         is_plain = can_be_templates(scope, runs)
         if is_plain.all():
             return chosen, scope, runs
-        open_[np.isin(pieces.length, pieces.length[chosen[~is_plain]])] = False
+        is_open[np.isin(pieces.length, pieces.length[chosen[~is_plain]])] = False
 
 
 def _make_templates(scope: Scope, runs: Runs, pieces: Pieces, chosen: Ints) -> Iterator[Template]:
@@ -263,23 +263,23 @@ def _vtable_spans(arena: Arena, tables: Ints, dump: int) -> list[tuple[int, int]
     return list(zip(begin.tolist(), (begin + sizes).tolist(), strict=True))
 
 
-def _match(arena: Arena, pieces: Pieces, source: int, template: Template, open_: Mask) -> Block:
+def _match(arena: Arena, pieces: Pieces, source: int, template: Template, is_open: Mask) -> Block:
     """The open runs that repeat the template of the run `source`, and their times."""
-    run = np.flatnonzero(open_ & (pieces.length == pieces.length[source]))
+    run = np.flatnonzero(is_open & (pieces.length == pieces.length[source]))
     run = run[_has_vtables(arena, pieces, source, template, run)[pieces.dump[run]]]
     run = run[pieces.word[run] - pieces.word[source] & 1 == 0]
     slab = max(_SLAB // len(template.units), 1)
     window = sliding_window_view(arena.u64, len(template.units))
     runs, starts, ends = [], [], []
     for i in range(0, max(len(run), 1), slab):
-        some = run[i : i + slab]
-        units = window[pieces.word[some] >> 1]
-        moved = (pieces.from_end[some] - pieces.from_end[source]).astype(np.int32)
+        chunk = run[i : i + slab]
+        units = window[pieces.word[chunk] >> 1]
+        moved = (pieces.from_end[chunk] - pieces.from_end[source]).astype(np.int32)
         same = template.is_repeated(units, moved)
         if not same.all():
-            some, units = some[same], units[same]
+            chunk, units = chunk[same], units[same]
         start, end = template.read_times(units)
-        runs.append(some)
+        runs.append(chunk)
         starts.append(start)
         ends.append(end)
     return Block(np.concatenate(runs), source, starts, ends)

@@ -54,9 +54,9 @@ class Template:
         differs &= self.is_equal
         same: Mask = np.ones(len(units), bool)
         if moved is not None:
-            words, own = units.view(np.int32), self.units.view(np.int32)
-            same = (words[:, self.equal] == own[self.equal]).all(axis=1)
-            moves = words[:, self.distance] - own[self.distance]
+            words, expected = units.view(np.int32), self.units.view(np.int32)
+            same = (words[:, self.equal] == expected[self.equal]).all(axis=1)
+            moves = words[:, self.distance] - expected[self.distance]
             same &= (moves == moved[:, None]).all(axis=1)
         if differs.any():
             same &= ~differs.any(axis=1)

@@ -33,12 +33,12 @@ from tracehouse.ingest.sources.places import Source
 from tracehouse.ingest.sources.reading import read_source
 
 IDENTIFIER = b"ET12"
-_HEADER = b"eh00"  # of the extended header, at byte 8
+_HEADER = b"eh00"  # the extended header, at byte 8
 FREE_BYTES = 16 << 20
 BYTES_PER_BYTE = 16  # real programs take up to 6
 _TABLE_BYTES, _NUMBER_BYTES = 64, 40  # in memory
 _TENSOR, _KERNEL_CALL, _DELEGATE_CALL = 5, 1, 2  # members of the schema's unions
-_DIGITS = 12  # of a digest
+_DIGITS = 12  # shown of a digest
 
 _MOST = 2**63 - 1  # in a column
 _TYPE = re.compile(r"(?P<dtype>\w+)\[(?P<sizes>[\d, ]*)\]")

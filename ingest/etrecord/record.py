@@ -74,7 +74,7 @@ FREE_BYTES = 64 << 20
 BYTES_PER_BYTE = 64
 MAX_BYTES = 2 << 30
 
-_ROW_BYTES = 200  # of a row without its texts
+_ROW_BYTES = 200  # that a row takes without its texts
 _ROWS_AT_ONCE = 10_000
 
 _Row = tuple[object, ...]
@@ -322,7 +322,7 @@ def build_etrecord_tables(record: EtRecord) -> dict[str, pa.Table]:
     }
     try:
         return {
-            name: _table(schema, _charged(rows[name], etrecord_id(record), allowance))
+            name: _table(schema, _charge_rows(rows[name], etrecord_id(record), allowance))
             for name, schema in PROGRAM_TABLES.items()
         }
     except AllowanceError as error:
@@ -330,7 +330,7 @@ def build_etrecord_tables(record: EtRecord) -> dict[str, pa.Table]:
         raise EtRecordError(record.source, f"in tables {error}; {remedy}") from error
 
 
-def _charged(rows: Iterable[_Row], id_: int, allowance: Allowance) -> Iterator[_Row]:
+def _charge_rows(rows: Iterable[_Row], id_: int, allowance: Allowance) -> Iterator[_Row]:
     for row in rows:
         allowance.take(_ROW_BYTES + sum(len(value) for value in row if isinstance(value, str)))
         yield id_, *row

@@ -37,8 +37,8 @@ SHORT_NAMES: dict[str, Key] = {
 }
 _TOP_NAMES = (*_SECTIONS, *SHORT_NAMES, "tags")
 _LIKENESS = 0.75  # "biuld" resembles build; "lab" resembles no field
-_MOST_TAG_LENGTH = 200  # of the joined name of a nested tag
-_MOST_NAME_LENGTH = 40  # of an unknown name that is compared with the known ones
+_MOST_TAG_LENGTH = 200  # letters of the joined name of a nested tag
+_MOST_NAME_LENGTH = 40  # letters of an unknown name that is compared with the known ones
 _MOST_COMPARED = 100  # unknown names of a section: each comparison takes a tenth of a millisecond
 _MOST_DIFFERENCES = 10
 LAYOUT_FIELDS = tuple(

@@ -54,8 +54,8 @@ _REPEATED = ("**/", "**", "*")
 
 __all__ = ["Build", "Clock", "Device", "Manifest", "ManifestResolver", "Model", "Rate"]
 
-_MOST_PATH_LENGTH = 4_096  # of a path that a layout is matched with
-_MOST_SEGMENT_LENGTH = 255  # of a name in it
+_MOST_PATH_LENGTH = 4_096  # letters of a path that a layout is matched with
+_MOST_SEGMENT_LENGTH = 255  # letters of a name in it
 _MOST_NOTES = 1_000
 _SILENT = "adds no counters: no report of a known runner can be read in it"
 

@@ -32,10 +32,10 @@ from tracehouse.ingest.strict_json import unique_keys
 Counters = list[dict[str, object]]
 _Figure = tuple[str, str, float]  # name, unit, value
 
-MAX_PRINTED_BYTES = 16 << 20  # of a QHAS summary, or of the end of a log
+MAX_PRINTED_BYTES = 16 << 20  # read of a QHAS summary, or of the end of a log
 MAX_PRINTED_MARKS = 1_000_000  # commas, colons and brackets of a QHAS summary
 MAX_FIGURES = 100_000  # in one file
-MAX_PRINTED_COUNTERS = 1_000  # of one file: a manifest has room for about as many
+MAX_PRINTED_COUNTERS = 1_000  # counters of one file: a manifest has room for about as many
 _MOST_OBSERVER_LENGTH = 4_096
 # A log may be hostile: matching is linear, and no number has more than 18 digits.
 _OBSERVER = re.compile(r"PyTorchObserver (\{[^{}\[\]]*\})")

@@ -159,7 +159,7 @@ def _describe(record: _Record) -> dict[str, str]:
 class Sidecar(StrEnum):
     """The kinds of sidecars."""
 
-    MANIFEST = "manifest"  # of a dump or a folder
+    MANIFEST = "manifest"  # describes a dump or a folder
     BENCHMARK = "benchmark_results"
     LOG = "log"
     QHAS = "qhas"
@@ -170,7 +170,7 @@ SidecarParser = Callable[[Sidecar, str, Bytes], Fields]
 MAX_SIDECAR_BYTES = {
     Sidecar.MANIFEST: MAX_MANIFEST_BYTES,
     Sidecar.BENCHMARK: MAX_MANIFEST_BYTES,
-    Sidecar.LOG: MAX_PRINTED_BYTES,  # of its end
+    Sidecar.LOG: MAX_PRINTED_BYTES,  # only its end is read
     Sidecar.QHAS: MAX_PRINTED_BYTES,
 }
 _PRINTED = {Sidecar.LOG: LOG_SUFFIX, Sidecar.QHAS: QHAS_SUFFIX}

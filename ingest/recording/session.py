@@ -32,12 +32,12 @@ from tracehouse.ingest.sources.reading import describe_refusal, read_source
 
 _CPUINFO = Path("/proc/cpuinfo")
 _FREQUENCY_POLICIES = Path("/sys/devices/system/cpu/cpufreq")
-_PROCESSOR_KEYS = ("model name", "Model", "Hardware")  # of x86, of Arm boards, of older Arm kernels
+_PROCESSOR_KEYS = ("model name", "Model", "Hardware")  # on x86, Arm boards and older Arm kernels
 
 Array = NDArray[Any]
 _WORKER = Path(__file__).with_name("worker.py")
 _INSTALL = "pip install '.[executorch]' in a checkout"
-_IDENTIFIER = slice(4, 6)  # of a .pte: ET12, or another version
+_IDENTIFIER = slice(4, 6)  # in a .pte: ET12, or another version
 _ARRAY_MARKS = (b"PK", b"\x93NUMPY")
 _NUMBER_KINDS = "biufc"
 # What numpy raises for a foreign or damaged file.

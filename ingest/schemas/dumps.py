@@ -273,7 +273,7 @@ STORED: dict[str, pa.Schema] = {
 }
 
 
-def _decoded(name: str) -> pa.Schema:
+def _decoded_schema(name: str) -> pa.Schema:
     schema = STORED[name]
     if name == "dumps":
         return pa.schema(
@@ -284,7 +284,7 @@ def _decoded(name: str) -> pa.Schema:
 
 
 DECODED: dict[str, pa.Schema] = {
-    name: _decoded(name)
+    name: _decoded_schema(name)
     for name in (
         "dumps", "runs", "run_signatures", "event_signatures", "events", "allocators",
         "allocations", "debug_values", "delegate_metadata",

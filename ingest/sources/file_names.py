@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 DUMP_SUFFIXES = (".etdp", ".etdump", ".prof")
-DEFAULT_DUMPS = ("etdump.in", "etdump.bin")  # of ExecuTorch's runners of LLMs and for Arm
+DEFAULT_DUMPS = ("etdump.in", "etdump.bin")  # as ExecuTorch's runners of LLMs and for Arm write
 ZIP_SUFFIX = ".zip"
 UNPACKED = {".gz": "gzip", ".zst": "zstd"}  # packings that are read
 _PACKINGS = (*UNPACKED, ".xz", ".bz2", ".lz4")  # dumps in others are found, and refused
@@ -105,7 +105,7 @@ def is_companion(name: str) -> bool:
     >>> [is_companion(name) for name in ("run.debug.bin", "etrecord.bin.gz", "run.json")]
     [True, True, False]
     """
-    lowered = _unpacked(name.lower())
+    lowered = _drop_packing(name.lower())
     is_named = lowered.endswith(COMPANION_SUFFIXES) or lowered in FOLDER_COMPANIONS
     return is_named and not is_apple_double(name)
 
@@ -139,7 +139,7 @@ def dump_names(stem: str) -> list[str]:
 
 def companion_stem(name: str) -> str | None:
     """The stem of the dump whose name a companion bears; None for companions of whole folders."""
-    plain = _unpacked(name)
+    plain = _drop_packing(name)
     end = next((end for end in COMPANION_SUFFIXES if plain.lower().endswith(end)), None)
     return None if end is None else plain[: -len(end)]
 
@@ -177,7 +177,7 @@ def plain_name(name: str) -> str:
     were not packed.
     """
     if name.lower().endswith(_UNPACKED_ENDS) and is_companion(name):
-        name = _unpacked(name)
+        name = _drop_packing(name)
     if name.islower() and name.isascii():
         return name
     lowered = name.lower()
@@ -199,7 +199,7 @@ def sort_files(names: Iterable[str]) -> FolderFiles:
         if may_belong(name):
             plain = plain_name(name)
             if plain not in by_name or not name.lower().endswith(_UNPACKED_ENDS):
-                by_name[plain] = name  # of a file and its packed copy, the file
+                by_name[plain] = name  # a file comes before its packed copy
         elif is_dump(name):
             dump_count += 1
     return FolderFiles.of(by_name, dump_count)
@@ -248,7 +248,7 @@ def _is_etrecord(plain: str) -> bool:
     return plain.endswith(ETRECORD_SUFFIX) or plain == DEFAULT_ETRECORD
 
 
-def _unpacked(name: str) -> str:
+def _drop_packing(name: str) -> str:
     """The name without the suffix of a packing that is read, if it has one."""
     return os.path.splitext(name)[0] if name.lower().endswith(_UNPACKED_ENDS) else name
 

@@ -41,8 +41,8 @@ from tracehouse.ingest.sources.zip_limits import ZIP_FAULTS
 _NONE: frozenset[str] = frozenset()
 
 PathLike = str | os.PathLike[str] | Source
-_MOST_NAMED = 3  # of bad paths, in one message
-_MOST_KINDS = 5  # of files that are passed over, in one message
+_MOST_NAMED = 3  # bad paths in one message
+_MOST_KINDS = 5  # kinds of files that are passed over, in one message
 
 
 class FolderNames:

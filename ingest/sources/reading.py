@@ -21,7 +21,7 @@ from tracehouse.ingest.sources.zip_artifacts import find_artifact, read_member
 from tracehouse.ingest.sources.zip_limits import ZIP_FAULTS, NotAZipError
 
 MAX_DUMP_BYTES = 2 << 30  # FlatBuffers files cannot be larger
-MAX_FILE_BYTES = 4 << 30  # of ETRecords and debug buffers
+MAX_FILE_BYTES = 4 << 30  # largest ETRecord or debug buffer
 
 ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
 
@@ -40,7 +40,7 @@ def count_bytes(source: Source) -> int:
 def count_unpacked_bytes(source: Source) -> int:
     """Size of a dump or companion, unpacked if it is packed; 0 if unknown."""
     packing = packing_of(source.file_name)
-    byte_count = count_bytes(source)  # of a zip's member, the unpacked size
+    byte_count = count_bytes(source)  # the unpacked size of a zip's member
     if packing is None or source.member is not None:
         return byte_count
     try:

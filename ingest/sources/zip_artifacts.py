@@ -68,7 +68,7 @@ class Artifact:
             raise SourceError(name, problem, reason="too_large") from error
         self._file = opened
         self._finalizer = weakref.finalize(self, opened.close)
-        self._unpacked_bytes: dict[str, int] = {}  # of packed dumps and companions
+        self._unpacked_bytes: dict[str, int] = {}  # sizes of packed dumps and companions
         members = [(plain_member(info.filename), info) for info in self._archive.filelist]
         self._infos = {member: info for member, info in members if not member.endswith("/")}
         counts = Counter(member for member, _ in members)
@@ -144,7 +144,7 @@ class Artifact:
         info = self._find(member, name, most_bytes)
         if info is None:
             return None
-        with self._opened(info) as stream:
+        with self._open_member(info) as stream:
             return gather(stream.read, info.file_size, name)
 
     def read_end(self, member: str, name: str, most_bytes: int) -> bytes | None:
@@ -157,7 +157,7 @@ class Artifact:
         if info is None:
             return None
         end, left = bytearray(), info.file_size
-        with self._opened(info) as stream:
+        with self._open_member(info) as stream:
             while left and (piece := stream.read(min(_PIECE_BYTES, left))):
                 left -= len(piece)
                 end += piece
@@ -185,7 +185,7 @@ class Artifact:
         return info
 
     @contextmanager
-    def _opened(self, info: zipfile.ZipInfo) -> Iterator[IO[bytes]]:
+    def _open_member(self, info: zipfile.ZipInfo) -> Iterator[IO[bytes]]:
         """A member that is read; a damaged zip raises the fault of its file."""
         try:
             with self._archive.open(info) as stream:

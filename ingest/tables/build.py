@@ -96,13 +96,13 @@ def strings(column: Texts, rows: Ints | slice = slice(None), *, empty: bool = Tr
 
 def unsigned(values: NDArray[np.uint64], valid: Mask | None = None) -> pa.Array:
     """Exact unsigned 64-bit values, null if not valid."""
-    words = np.zeros((len(values), 2), np.uint64)  # of 128-bit decimals, the low word first
+    words = np.zeros((len(values), 2), np.uint64)  # 128-bit decimals, the low word first
     words[:, 0] = values
     bits = None if valid is None else _bits(valid)
     return pa.Array.from_buffers(UINT64, len(values), [bits, pa.py_buffer(words)])
 
 
-def named(
+def name_codes(
     codes: NDArray[np.int32], names: tuple[str, ...], others: dict[int, str | None]
 ) -> pa.Array:
     """Names of enumeration codes; a code without one is 'unknown(N)'."""
@@ -171,7 +171,7 @@ def build_debug_values(
         strings(events.name, row),
         positions[row],
         plain(element.astype(np.int32), element >= 0),
-        named(values.type[row], VALUE_TYPES, {MISSING: "missing"}),
+        name_codes(values.type[row], VALUE_TYPES, {MISSING: "missing"}),
         plain(values.integer[row], values.has_integer[row]),
         plain(values.real[row], values.has_real[row]),
         *_tensor_columns(values.tensors, is_tensor),
@@ -191,7 +191,7 @@ def _tensor_columns(tensors: Tensors, is_tensor: Mask) -> list[pa.Array]:
         return Int64Lists(spread(longs.present, 0), spread(longs.length, 0), longs.items)
 
     return [
-        named(spread(tensors.dtype.astype(np.int32), _NO_TENSOR), DTYPES, {_NO_TENSOR: None}),
+        name_codes(spread(tensors.dtype.astype(np.int32), _NO_TENSOR), DTYPES, {_NO_TENSOR: None}),
         lists(spread_lists(tensors.sizes)),
         lists(spread_lists(tensors.strides)),
         plain(spread(tensors.offset, 0), is_tensor),

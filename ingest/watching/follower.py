@@ -44,7 +44,7 @@ _HEAD = b"tracehouse watch 1\n"
 _KEY_BYTES = 8
 _SPARE_KEYS = 10_000  # keys of deleted files that the record may contain
 
-_MOST_KINDS = 100  # so many kinds of files that are passed over are named
+_MOST_KINDS = 100  # kinds of files that are passed over
 _TEMPORARY = (".tmp", ".part")  # files that are still being written
 
 

@@ -309,7 +309,7 @@ def with_reference_outputs(
     Raises:
         QueryError: The ETRecord does not have `bundled_input`.
     """
-    found = [_completed(block, correlation, bundled_input) for block in blocks]
+    found = [_add_reference_output(block, correlation, bundled_input) for block in blocks]
     if bundled_input is not None and not any(block.reference_output for block in found):
         raise QueryError(
             f"bundled input {bundled_input}: the ETRecord has no reference output of it for a "
@@ -322,7 +322,7 @@ def _has_run(block: EventBlock) -> bool:
     return bool(block.run_output) or any(event.kind == "method" for event in block.events)
 
 
-def _completed(
+def _add_reference_output(
     block: EventBlock, correlation: Correlation | None, bundled_input: int | None
 ) -> EventBlock:
     if correlation is None or block.method is None:

@@ -20,7 +20,7 @@ from tracehouse.warehouse.errors import QueryError
 
 Columns = Mapping[str, Sequence[Any]]
 
-_PADDING = 2  # of a header, in addition to that of all cells
+_PADDING = 2  # spaces of a header, in addition to those of all cells
 _NOT_FINITE = ("inf", "-inf", "nan")
 
 _Lines = list[str]

@@ -66,7 +66,7 @@ def module_totals(
         is_inside = partial(_has_path, path=inner_path, is_exact=is_exact)
     totals = []
     for block in blocks:
-        times = [event.avg_per_run or 0.0 for event in _counted(block.events, is_inside)]
+        times = [event.avg_per_run or 0.0 for event in _select_counted(block.events, is_inside)]
         index = -1 if block.bundled_input_index is None else block.bundled_input_index
         totals.append(ModuleTotal(block.name, index, len(times), sum(times, 0.0)))
     return totals
@@ -106,7 +106,9 @@ def module_total_table(
     """
     rows = [row for row in module_totals(blocks, path, is_exact=is_exact) if row.event_count]
     if not rows:
-        raise QueryError(f"module '{path}': no event of this dump is in it; {_known(blocks)}")
+        raise QueryError(
+            f"module '{path}': no event of this dump is in it; {_list_known_modules(blocks)}"
+        )
     rows.append(
         ModuleTotal(ALL_BLOCKS, -1, sum(r.event_count for r in rows), sum(r.total for r in rows))
     )
@@ -120,7 +122,7 @@ def module_total_table(
     )
 
 
-def _known(blocks: Sequence[EventBlock]) -> str:
+def _list_known_modules(blocks: Sequence[EventBlock]) -> str:
     paths = module_paths(blocks)
     if not paths:
         return "no module is known; pass the dump's ETRecord with --etrecord"
@@ -130,7 +132,7 @@ def _known(blocks: Sequence[EventBlock]) -> str:
     )
 
 
-def _counted(events: Iterable[Event], is_inside: IsInside) -> Iterator[Event]:
+def _select_counted(events: Iterable[Event], is_inside: IsInside) -> Iterator[Event]:
     timed: list[Any] = [event for event in events if event.perf_data and event.perf_data.raw]
     for group in groups_of_instruction(timed):
         yield from counted_of_group(group, is_inside)

@@ -72,7 +72,9 @@ class ProfileSamples:
         """
         valid = np.flatnonzero(self._flags <= _LAST_VALID_FLAG)
         bounds = np.searchsorted(valid, self._bounds).tolist()
-        durations = _scaled(self._duration[valid], bounds, [scales[key] for key in self._rows])
+        durations = _scale_groups(
+            self._duration[valid], bounds, [scales[key] for key in self._rows]
+        )
         raw, start = durations.tolist(), self._start[valid].tolist()
         per_run, flagged = self._samples_per_run(), self._flagged()
         return {
@@ -136,7 +138,9 @@ class ProfileSamples:
         return flagged
 
 
-def _scaled(ticks: NDArray[np.int64], bounds: Sequence[int], scales: Sequence[Scale]) -> Floats:
+def _scale_groups(
+    ticks: NDArray[np.int64], bounds: Sequence[int], scales: Sequence[Scale]
+) -> Floats:
     """The durations of groups, each with its own scale; groups of one scale are scaled together."""
     numbers: dict[Scale, int] = {}
     of_group = [numbers.setdefault(scale, len(numbers)) for scale in scales]
@@ -196,10 +200,10 @@ class EventPlaces:
 
         `run` is one of the block's runs.
         """
-        logged = self._logged_only(block, run, signatures)
+        logged = self._find_logged_only(block, run, signatures)
         return [self._place(block, signature, logged) for signature in signatures]
 
-    def _logged_only(
+    def _find_logged_only(
         self, block: int, run: int, signatures: Sequence[Mapping[str, Any]]
     ) -> set[_Ids]:
         """Ids of instructions on a chain for which a run logged values but no times."""

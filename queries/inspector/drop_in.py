@@ -95,7 +95,7 @@ def gap_frame(
     The pairs are those of `numeric_gap` that can be compared, without empty elements of lists, as
     the Inspector leaves out such lists. Errors of both functions are passed on.
     """
-    mapping, runtime_names = _paired_values(reference.run, head, form)
+    mapping, runtime_names = _pair_values(reference.run, head, form)
     frame = comparator.compare(mapping, reference.node_names, runtime_names)
     if len(frame):
         frame["gap"] = [[as_float(gap) for gap in gaps] for gaps in frame["gap"]]
@@ -105,7 +105,7 @@ def gap_frame(
     return frame
 
 
-def _paired_values(
+def _pair_values(
     base: LoggedRun, head: Sequence[LoggedRun], form: TensorForm
 ) -> tuple[IntermediateOutputMapping, dict[DebugHandle, list[str]]]:
     """Corresponding values with their debug handles, and the events of each debug handle."""

@@ -56,7 +56,7 @@ def compare_results(
         for reference, output in zip(reference_output, run_output, strict=False)
     ]
     results = {
-        name: [None if pair is None else _rounded(metric, *pair) for pair in pairs]
+        name: [None if pair is None else _round_metric(metric, *pair) for pair in pairs]
         for name, metric in _METRICS.items()
         if metrics is None or name in metrics
     }
@@ -65,7 +65,7 @@ def compare_results(
     return results
 
 
-def _rounded(metric: Distance, reference: Any, output: Any) -> float:
+def _round_metric(metric: Distance, reference: Any, output: Any) -> float:
     """The metric; NaN if an element is.
 
     Raises:

@@ -90,7 +90,7 @@ def _to_bytes(metadata: object) -> bytes:
 def _read_json(data: bytes) -> Any:
     try:
         return json.loads(data)
-    except (ValueError, RecursionError):  # of invalid UTF-8, too
+    except (ValueError, RecursionError):  # ValueError also means invalid UTF-8
         return None
 
 

@@ -29,7 +29,7 @@ from tracehouse.queries.event_blocks.frames import new_frame
 from tracehouse.queries.event_blocks.logged_values import as_array
 
 Array = NDArray[Any]
-Distance = Callable[[Array, Array], float]  # of a value from its reference
+Distance = Callable[[Array, Array], float]  # how far a value is from its reference
 
 DebugHandle = tuple[int, ...]
 IntermediateOutputMapping = dict[tuple[DebugHandle, Any], tuple[DebugHandle, Any]]
@@ -133,7 +133,7 @@ class NumericalComparatorBase(ABC):
         If `preprocessing` returns an invalid mapping, this raises WrongTypeError or
         WrongValueError; without pandas it raises QueryError.
         """
-        processed = _checked(self.preprocessing(mapping))
+        processed = _check_mapping(self.preprocessing(mapping))
         return new_frame(
             {
                 "aot_debug_handle": handles,
@@ -407,7 +407,7 @@ def _numbers(value: Any) -> NDArray[np.float64]:
         raise WrongValueError(f"cannot compare a {type(value).__name__}: {error}") from error
 
 
-def _checked(mapping: Any) -> IntermediateOutputMapping:
+def _check_mapping(mapping: Any) -> IntermediateOutputMapping:
     """The mapping, checked.
 
     Raises:

@@ -42,7 +42,7 @@ from tracehouse.queries.numeric_gap.run_values import (
     RunValues,
     differ_in_kind,
     is_same_order,
-    reshaped,
+    reshape_like,
 )
 from tracehouse.warehouse.errors import QueryError
 
@@ -121,7 +121,7 @@ def join_operators(
     theirs = RunValues(head, is_by_handle=is_by_handle)
     ours.move_views(views[0], theirs)
     theirs.move_views(views[1], ours)
-    return _ordered(
+    return _order_pairs(
         [pair for key in ours.results | theirs.results for pair in _join(key, ours, theirs)]
     )
 
@@ -203,7 +203,7 @@ def _handle(key: Key) -> int | None:
     return key if isinstance(key, int) else None
 
 
-def _ordered(pairs: Sequence[Pair]) -> list[Pair]:
+def _order_pairs(pairs: Sequence[Pair]) -> list[Pair]:
     paired = sorted(
         (pair.head.position, pair.base.position) for pair in pairs if pair.base and pair.head
     )
@@ -252,13 +252,13 @@ def numeric_gap(
     comparators = find_comparators(metrics)
     rows = [
         row
-        for ours, theirs in _paired_runs(base, head, is_every_run)
+        for ours, theirs in _pair_runs(base, head, is_every_run)
         for row in _gaps(ours, theirs, comparators, tolerance_db)
     ]
     return metric_table(rows, _LEADING, comparators, _TRAILING)
 
 
-def _paired_runs(
+def _pair_runs(
     base: Sequence[LoggedRun], head: Sequence[LoggedRun], is_every_run: bool
 ) -> list[tuple[LoggedRun, LoggedRun]]:
     """Pairs of runs, in the order of base.
@@ -297,7 +297,7 @@ def _gaps(
     pairs = join_operators(
         base.operators, head.operators, is_by_handle=is_by_handle, views=(views[0], views[1])
     )
-    compared = [_compared(pair, comparators, tolerance_db) for pair in pairs]
+    compared = [_compare_pair(pair, comparators, tolerance_db) for pair in pairs]
     flow = (base.flow or head.flow) if is_by_handle else None
     divergences = find_divergences(
         [pair.debug_handle for pair in pairs],
@@ -346,7 +346,7 @@ def _side_columns(side: str, value: OperatorValue | None) -> dict[str, Any]:
     }
 
 
-def _compared(
+def _compare_pair(
     pair: Pair, comparators: Mapping[str, NumericalComparator], tolerance_db: float
 ) -> tuple[Comparison, bool | None]:
     """The comparison, and whether the two agree; None if that is unknown."""
@@ -354,7 +354,7 @@ def _compared(
     if not pair.base or not pair.head:
         return not_compared(pair.reason, metrics), None
     base = pair.base.tensor
-    head = reshaped(pair.head.tensor, base.shape, is_view=pair.is_view)
+    head = reshape_like(pair.head.tensor, base.shape, is_view=pair.is_view)
     if differ_in_kind(base, head):
         reason = f"kinds of elements differ: {base.dtype} and {head.dtype}"
         return not_compared(reason, metrics), None

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 MAX_LINKS = 2_000_000
 
-_MOST_LEVELS = 8  # of nested lists and objects in an argument
+_MOST_LEVELS = 8  # levels of nested lists and objects in an argument
 
 # Operators that keep elements and their order; memory planning can remove them.
 _VIEWS = frozenset(

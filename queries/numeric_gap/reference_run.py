@@ -22,7 +22,7 @@ from tracehouse.queries.numeric_gap.run_values import Operator
 from tracehouse.warehouse.errors import QueryError, suggest
 from tracehouse.warehouse.programs.exported_programs import METHOD, name_programs
 
-UNSET_HANDLE = 0  # of a node that no operator of the edge dialect comes from
+UNSET_HANDLE = 0  # handle of a node that no operator of the edge dialect comes from
 _HANDLE, _FROM = "debug_handle", "from_node"  # keys of `meta`
 _NO_STEPS = ("placeholder", "output")
 

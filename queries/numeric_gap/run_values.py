@@ -32,7 +32,7 @@ def is_same_order(one: Sequence[int] | None, other: Sequence[int] | None) -> boo
     return bool(one and other) and one[-1] == other[-1] and math.prod(one) == math.prod(other)
 
 
-def reshaped(tensor: TensorValue, shape: Sequence[int] | None, *, is_view: bool) -> TensorValue:
+def reshape_like(tensor: TensorValue, shape: Sequence[int] | None, *, is_view: bool) -> TensorValue:
     """The tensor in that shape if the elements stay in order, otherwise unchanged.
 
     With `is_view`, one is known to be a view of the other, so equal element counts are enough.
@@ -95,7 +95,7 @@ class OperatorValue:
         return self.operator.values[self.index]
 
 
-Result = list[OperatorValue]  # of one operator
+Result = list[OperatorValue]  # values of one operator
 
 
 class RunValues:

@@ -160,7 +160,7 @@ def stored_operators(store: Store, dump_id: int, *, method: str | None = None) -
     if _companions(store, dump_id)["debug_buffer_sha256"] is not None:
         values = store.sql(_ROWS["debug_values"], {"id": dump_id})
         values, buffer = _with_buffer(store, values)
-        tables["debug_values"] = _decoded("debug_values", values)
+        tables["debug_values"] = _decode_table("debug_values", values)
     runs = build_logged_operators(tables, buffer, correlation, method)
     check_runs(runs, f"dump {dump_id}", method)
     return runs
@@ -177,7 +177,7 @@ def stored_tables(store: Store, dump_id: int) -> dict[str, pa.Table]:
     tables["run_signatures"] = store.sql(_RUN_SIGNATURES, {"ids": list(ids)})
     ids = set(chain.from_iterable(tables["run_signatures"]["events"].to_pylist()))
     tables["event_signatures"] = store.sql(_SIGNATURES, {"ids": list(ids)})
-    return {name: _decoded(name, table) for name, table in join_lengths(tables).items()}
+    return {name: _decode_table(name, table) for name, table in join_lengths(tables).items()}
 
 
 def stored_correlation(store: Store, dump_id: int) -> Correlation | None:
@@ -199,7 +199,7 @@ def _companions(store: Store, dump_id: int) -> dict[str, Any]:
     return found[0]
 
 
-def _decoded(name: str, table: pa.Table) -> pa.Table:
+def _decode_table(name: str, table: pa.Table) -> pa.Table:
     """A dump's rows as they were decoded, as dump 0."""
     schema = DECODED[name]
     columns = {

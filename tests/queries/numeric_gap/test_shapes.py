@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tracehouse.ingest.debug_buffer import TensorValue
-from tracehouse.queries.numeric_gap.run_values import differ_in_kind, is_same_order, reshaped
+from tracehouse.queries.numeric_gap.run_values import differ_in_kind, is_same_order, reshape_like
 
 
 def tensor(*shape, dtype="float32"):
@@ -32,17 +32,17 @@ def test_shapes_that_keep_the_order_of_elements_are_told(one, other, is_same):
 
 def test_a_tensor_takes_a_shape_of_the_same_order_and_a_view_any():
     linear = tensor(10, 32)
-    same = reshaped(linear, [2, 5, 32], is_view=False)
+    same = reshape_like(linear, [2, 5, 32], is_view=False)
     assert same.shape == [2, 5, 32]
     assert np.array_equal(same.array.reshape(10, 32), linear.array)
-    assert reshaped(tensor(6, 48), [6, 1, 3, 16], is_view=False).shape == [6, 48]
-    assert reshaped(tensor(6, 48), [6, 1, 3, 16], is_view=True).shape == [6, 1, 3, 16]
-    assert reshaped(tensor(6, 48), [6, 47], is_view=True).shape == [6, 48]
+    assert reshape_like(tensor(6, 48), [6, 1, 3, 16], is_view=False).shape == [6, 48]
+    assert reshape_like(tensor(6, 48), [6, 1, 3, 16], is_view=True).shape == [6, 1, 3, 16]
+    assert reshape_like(tensor(6, 48), [6, 47], is_view=True).shape == [6, 48]
 
 
 def test_a_missing_tensor_stays_as_it_is():
     missing = TensorValue("float32", [2], None, "no debug buffer")
-    assert reshaped(missing, [1, 2], is_view=True) is missing
+    assert reshape_like(missing, [1, 2], is_view=True) is missing
     assert not differ_in_kind(missing, tensor(2))
 
 

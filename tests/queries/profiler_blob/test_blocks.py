@@ -54,10 +54,10 @@ def rounded_like_the_parser(blocks: list[ProfilerBlock]) -> dict[str, Any]:
         block.name: [
             {
                 "name": event.name,
-                "ts": rounded(event.start),
+                "ts": rounded(event.ts),
                 "duration": rounded(event.duration),
-                "chain_idx": event.chain_index,
-                "instruction_idx": event.instruction_id,
+                "chain_idx": event.chain_idx,
+                "instruction_idx": event.instruction_idx,
             }
             for event in block.events
         ]
@@ -133,7 +133,7 @@ def test_time_scale_is_the_unit_of_the_ticks_and_times_are_ms_or_cycles(read):
 
 def test_ticks_beyond_double_precision_are_exact_in_ms_and_cycles(read):
     (only,) = read(block("b", ("x", 2**53 + 1, 2**64 - 1)))
-    assert only.events[0].start == [2**53 + 1]
+    assert only.events[0].ts == [2**53 + 1]
     assert only.events[0].duration == [2**64 - 2**53 - 2]
     assert only.wrong_count == 1
 
