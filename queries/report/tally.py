@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from tracehouse.queries.drawing.bars import draw_stack
 from tracehouse.queries.report.change import Kind, kind_of, kind_of_verdict
 from tracehouse.queries.report.content import Group, Member, TallyRow
 from tracehouse.queries.report.figures import count_text
@@ -52,6 +51,8 @@ class Tally(NamedTuple):
     @property
     def bar(self) -> str:
         """The counts as a bar, in the tones of the sheet."""
+        from tracehouse.queries.drawing.bars import draw_stack
+
         return draw_stack([(part.kind, part.size) for part in self.parts], self.text)
 
 

@@ -23,8 +23,8 @@ from tracehouse.cli.serve.page.tonight import describe_since
 from tracehouse.cli.serve.upkeep import describe
 from tracehouse.cli.upkeep.task import Task
 from tracehouse.cli.upkeep.triage import POINT, Accept, Note
+from tracehouse.queries.explain.document import page_parts as explanation_parts
 from tracehouse.queries.explain.explanation import explain_group
-from tracehouse.queries.explain.forms import page_parts as explanation_parts
 from tracehouse.queries.printable import printable
 from tracehouse.queries.report.content import Group, Report
 from tracehouse.queries.report.html import body_parts

@@ -28,7 +28,7 @@ from tracehouse.cli.serve.page.filter_form import Form, Wanted, filter_form, pla
 from tracehouse.cli.serve.page.page_request import DATES, NAMES, Address, PageRequest, TooManyRows
 from tracehouse.cli.serve.service import Service
 from tracehouse.ingest.errors import IngestError
-from tracehouse.queries.explain.forms import PACKAGE
+from tracehouse.queries.explain.document import PACKAGE
 from tracehouse.queries.printable import printable
 from tracehouse.queries.report.figures import name_text
 from tracehouse.queries.report.html import page_environment

@@ -8,14 +8,8 @@ import pytest
 from tests.support.explained import explanation, frame, programs, run_times
 from tests.support.strange_names import NAMES
 from tracehouse.queries.explain.content import Explanation, Fact, Origin
-from tracehouse.queries.explain.forms import (
-    MEDIA_TYPES,
-    SUFFIXES,
-    list_differences,
-    list_modules,
-    origin_text,
-    render,
-)
+from tracehouse.queries.explain.document import list_differences, list_modules, origin_text
+from tracehouse.queries.explain.forms import MEDIA_TYPES, SUFFIXES, render
 from tracehouse.queries.report.markdown import MAX_BYTES
 
 

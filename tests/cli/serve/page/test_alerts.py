@@ -66,8 +66,9 @@ def test_each_alert_leads_to_its_explanation(site: TestClient) -> None:
     assert "native_call_convolution.out" in text
     assert 'href="/regressions?head=b11"' in text
     assert re.search(r'href="/v1/explain\?group=\w+&amp;head=b11&amp;format=html"', text)
-    assert 'class="flame"' in text
-    assert "<h2>Since when" in text
+    assert '<h2 id="changes">What changed' in text
+    assert "Time by module of forward, phone · net" in text
+    assert '<h2 id="since">Since when' in text
     assert 'class="strip"' in text
     assert 'class="history"' in text
 

@@ -49,7 +49,7 @@ def test_no_page_may_run_what_it_contains(site: TestClient) -> None:
 
 def test_the_style_sheet_has_the_colours_of_lines_and_uplot_s_own(site: TestClient) -> None:
     text = site.get("/style.css").text
-    assert ".c7 { --line: light-dark(" in text
+    assert ".c7 { --line: var(--s-8); }" in text
     assert ".u-over" in text
 
 
