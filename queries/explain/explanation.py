@@ -26,10 +26,10 @@ from tracehouse.queries.explain.origins import EventOrigin, RunOrigins, read_ori
 from tracehouse.queries.explain.programs import compare_stored
 from tracehouse.queries.explain.stored_programs import Program, read_programs
 from tracehouse.queries.explain.times import method_frame
-from tracehouse.queries.report.breakdown import Breakdown
 from tracehouse.queries.report.content import Group, Member, Report, is_measure
 from tracehouse.queries.report.figures import name_text
 from tracehouse.queries.report.night import find_group, list_builds
+from tracehouse.queries.report.parts import Breakdown
 from tracehouse.warehouse.queryable import Queryable
 
 MOST_PLACES = 4

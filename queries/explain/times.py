@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from tracehouse.queries.explain.content import FrameKind, TimeFrame
 from tracehouse.queries.explain.operators import SIDES, Operator, OperatorKey, RunOperators, Sides
 from tracehouse.queries.explain.origins import RunOrigins
-from tracehouse.queries.report.breakdown import Breakdown, ChangePart
+from tracehouse.queries.report.parts import Breakdown, ChangePart
 from tracehouse.queries.report.tables import part_names
 
 Origins = Mapping[str, RunOrigins]  # by side

@@ -1,7 +1,7 @@
 """One change, the same on every surface: operator, place, base and head, change, cost, verdict.
 
 A change is made from a row of the query `comparison` or from a member of an alert. Its forms are
-in `change_text` (terminal, plain text), `markdown` (pull requests), `change_html` (page, report,
+in `terminal` (and plain text), `markdown` (pull requests), `html` (page, report,
 notebook) and `change_picture` (a file). Base times 1 + delta is the head, and head less base is
 the cost: what is shown beside each other is of one speed and one frame.
 """

@@ -11,10 +11,15 @@ import numpy as np
 import pyarrow as pa
 
 from tracehouse.queries.report.content import Missing, OperatorChange, RunShift, Sensitivity
-from tracehouse.queries.report.environment import Family
-from tracehouse.queries.report.measures import Measurement, PartNight, measure_part
+from tracehouse.queries.report.facts import Family
 from tracehouse.queries.report.parts import ModelPart
-from tracehouse.queries.report.sensitivity import part_sensitivity, without_values
+from tracehouse.queries.report.sensitivity import (
+    Measurement,
+    PartNight,
+    measure_part,
+    part_sensitivity,
+    without_values,
+)
 from tracehouse.warehouse.regressions.changes import SeriesVerdict, number_builds
 from tracehouse.warehouse.regressions.fleet import Fleet, find_families
 from tracehouse.warehouse.regressions.nightly import Rules, Status

@@ -13,10 +13,9 @@ from xml.etree import ElementTree
 from tracehouse.queries.printable import xml_text
 from tracehouse.queries.report import figures
 from tracehouse.queries.report.content import base_text, head_text, member_operator, member_place
-from tracehouse.queries.report.headline import order_rows
 from tracehouse.queries.report.outline import facts, line_text, sort_groups, verdict_text
 from tracehouse.queries.report.sensitivity import sensitivity_text
-from tracehouse.queries.report.sentences import lead_text
+from tracehouse.queries.report.sentences import lead_text, order_rows
 
 if TYPE_CHECKING:
     from tracehouse.queries.report.content import Group, Report

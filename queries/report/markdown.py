@@ -9,22 +9,21 @@ from urllib.parse import quote
 
 from tracehouse.queries.report import figures
 from tracehouse.queries.report.change import ChangeTable, Kind, change_of_member
-from tracehouse.queries.report.headline import order_rows
 from tracehouse.queries.report.outline import (
     Section,
+    Tally,
     commits_url,
     facts,
     is_card,
     line_text,
     sections,
 )
-from tracehouse.queries.report.sentences import lead_text, split_summary
+from tracehouse.queries.report.sentences import lead_text, order_rows, split_summary
 from tracehouse.queries.report.tables import Listing, changes, evidence, list_sums
-from tracehouse.queries.report.tally import Tally
 
 if TYPE_CHECKING:
-    from tracehouse.queries.report.breakdown import Breakdown
     from tracehouse.queries.report.content import Group, Report
+    from tracehouse.queries.report.parts import Breakdown
 
 MAX_BYTES = 60_000  # GitHub allows 65,536 characters
 MAX_ROWS = 20  # of a table

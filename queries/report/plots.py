@@ -14,7 +14,7 @@ from tracehouse.queries.report.content import Member, ReferenceDrift, member_ope
 from tracehouse.queries.report.drawing import Axis, AxisKind, Scale, axis_of, label, picture, title
 from tracehouse.queries.report.figures import count_text
 from tracehouse.queries.report.line_chart import Line, LineChart, Mark, line_chart
-from tracehouse.queries.report.notes import Note, choose_notes
+from tracehouse.queries.report.parts import Note, choose_notes
 
 MAX_BUILDS = 40
 _WIDTH = 360

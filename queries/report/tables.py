@@ -26,9 +26,8 @@ from tracehouse.queries.report.figures import (
 )
 
 if TYPE_CHECKING:
-    from tracehouse.queries.report.breakdown import Breakdown, ChangePart
     from tracehouse.queries.report.content import RefusedFile, Report
-    from tracehouse.queries.report.parts import ExactChange
+    from tracehouse.queries.report.parts import Breakdown, ChangePart, ExactChange
 
 _MOST_PARTS = 8
 _PLACES = 2  # of a cost in a sum

@@ -156,7 +156,7 @@ def compare_night(history: SeriesHistory, night: int, tested: Ints, base: Base) 
         gather_values(history, rows, head, reaction),
     )
     raw, residual = (
-        SampleComparison(*(each[half] for each in found))
+        SampleComparison._make(each[half] for each in found)
         for half in (slice(count), slice(count, None))
     )
     return NightComparison(raw, residual)

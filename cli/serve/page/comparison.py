@@ -15,9 +15,9 @@ from tracehouse.cli.serve.page.filter_form import Wanted, filter_form
 from tracehouse.cli.serve.page.page_request import DATES, NAMES, PageRequest
 from tracehouse.cli.serve.page.timeline import PART_FIELDS, Part, Timeline, read_part, timeline_plot
 from tracehouse.queries.comparison import describe_pair
+from tracehouse.queries.report.breakdowns import PairBreakdowns
 from tracehouse.queries.report.comparable import find_obstacle
 from tracehouse.queries.report.figures import duration_text, name_text
-from tracehouse.queries.report.method_breakdowns import PairBreakdowns
 from tracehouse.queries.report.tables import list_sums
 
 BUILDS = {"base": "the one before", "head": "the last build"}
