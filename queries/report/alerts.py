@@ -166,7 +166,7 @@ def _describe(  # noqa: PLR0913 - all that an alert is made of
 ) -> Group:
     """A group, whose changes and explained changes are next in `described`."""
     pairs = list(zip(islice(described, len(group.changes)), group.changes, strict=True))
-    pairs = _ranked(pairs, night.fleet.operators)
+    pairs = _rank(pairs, night.fleet.operators)
     members = [member for member, _ in pairs]
     explains = list(islice(described, len(group.explains)))
     changes = [*(change for _, change in pairs), *group.explains]
@@ -276,7 +276,7 @@ def make_alert(evidence: Evidence, settings: Settings, **others: Any) -> Group:
     )
 
 
-def _ranked(
+def _rank(
     pairs: Sequence[tuple[Member, LevelChange]], operators: Sequence[str]
 ) -> list[tuple[Member, LevelChange]]:
     """Members and their changes by operator type and backend, costliest first."""

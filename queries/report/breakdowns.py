@@ -37,9 +37,9 @@ from tracehouse.warehouse.statistics.arrays import Ints
 from tracehouse.warehouse.statistics.two_samples import SampleComparison
 
 _UNKNOWN = float("nan")
-MOST_METHODS = 20  # of an alert
+MOST_METHODS = 20  # methods of an alert that have a breakdown
 _BETWEEN, _BETWEEN_METHODS = "\x1f", "\x1e"  # names in a parameter: services take no lists
-_Name = tuple[Any, ...]  # of an operator, or of a method
+_Name = tuple[Any, ...]  # columns that name an operator or a method
 _Program = Mapping[_Name, Mapping[str, Any]]  # rows of operators by name, in order
 _Times = tuple[float, float]
 _OPERATORS = ("operator", "delegate")  # levels of a method's parts

@@ -116,7 +116,7 @@ class Environments:
             for nights in (base, head)
         )
         shown = [
-            (name, self._shown(family, base, name), self._shown(family, head, name))
+            (name, self._join_values(family, base, name), self._join_values(family, head, name))
             for name in _ATTRIBUTES
             if old[name] and new[name] and not old[name] & new[name]
         ]
@@ -134,13 +134,13 @@ class Environments:
         """Values of an attribute; a value shared with the session's reference does not count."""
         found = set()
         for night in nights:
-            own = self._stated(family, night, name)
-            beside = self._stated(family, Recording(_REFERENCE, night.session), name)
-            found |= {_AS_REFERENCE} if has_reference and beside in (set(), own) else own
+            own = self._find_stated(family, night, name)
+            reference = self._find_stated(family, Recording(_REFERENCE, night.session), name)
+            found |= {_AS_REFERENCE} if has_reference and reference in (set(), own) else own
         return found
 
-    def _shown(self, family: Family, nights: Iterable[Recording], name: str) -> str:
-        values = sorted(set().union(*(self._stated(family, night, name) for night in nights)))
+    def _join_values(self, family: Family, nights: Iterable[Recording], name: str) -> str:
+        values = sorted(set().union(*(self._find_stated(family, night, name) for night in nights)))
         return ", ".join([*values[:_SHOWN], *(["..."] if len(values) > _SHOWN else [])])
 
     def _celsius(self, family: Family, nights: Iterable[Recording]) -> float | None:
@@ -151,7 +151,7 @@ class Environments:
         )
         return float(np.median(degrees)) if len(known) else None
 
-    def _stated(self, family: Family, night: Recording, name: str) -> set[str]:
+    def _find_stated(self, family: Family, night: Recording, name: str) -> set[str]:
         rows = self._rows.get((family, night), [])
         return {row[name] for row in rows if row[name] is not None}
 
@@ -223,7 +223,7 @@ def read_commits(store: Queryable) -> dict[str, str]:
     return {row["name"]: row["commit"] for row in store.sql(_COMMITS).to_pylist()}
 
 
-def named_commits(
+def choose_commits(
     commits: Mapping[str, str], builds: Iterable[str], groups: Iterable[Group]
 ) -> dict[str, str]:
     """The source revisions of builds, including those between which the groups began."""

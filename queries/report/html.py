@@ -53,8 +53,8 @@ FOLDED = 19  # further members, which readers can unfold
 OPENED = 2  # sections whose groups may be unfolded
 MAX_OPEN = 3  # groups unfolded from the start
 MAX_DRIFTS = 40  # devices whose reference is plotted
-MAX_ROWS = 1000  # of any other table
-FIRST_ROWS, PAGE_ROWS = 12, 50  # of them in a part of a table; readers unfold the other parts
+MAX_ROWS = 1000  # rows of any other table
+FIRST_ROWS, PAGE_ROWS = 12, 50  # rows that are unfolded at first, and per part
 MAX_BUILDS = 40
 _HEIGHT, _MIDDLE = 20, 10
 _TICKS_AT = 32
@@ -120,7 +120,7 @@ def page_environment(*packages: str) -> Environment:
         ),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_shown,
+        finalize=_show,
         trim_blocks=True,
         keep_trailing_newline=True,
         lstrip_blocks=True,
@@ -142,7 +142,7 @@ def page_environment(*packages: str) -> Environment:
     return environment
 
 
-def _shown(value: object) -> object:
+def _show(value: object) -> object:
     """A value for the page; texts without control characters, and shortened if no addresses."""
     is_foreign = isinstance(value, str) and not isinstance(value, Markup)
     if is_foreign and str(value).startswith("/") and str(value).isascii():
@@ -227,7 +227,7 @@ def draw_interval(change: Change, scale: IntervalScale, *, has_ticks: bool = Fal
         parts += _ticks(scale, _TICKS_AT, _CARD_LETTERS)
     text = change.percent if change.low is None else f"{change.percent}, between {change.between}"
     class_ = "iv t" if has_ticks else "iv"
-    return _drawn(parts, 36 if has_ticks else _HEIGHT, text, class_)
+    return _draw(parts, 36 if has_ticks else _HEIGHT, text, class_)
 
 
 def draw_history(member: Member, first_bad: str) -> Markup:
@@ -256,10 +256,10 @@ def draw_history(member: Member, first_bad: str) -> Markup:
 
 def draw_axis(scale: IntervalScale) -> Markup:
     """The ticks of a scale, for the head of a table."""
-    return _drawn(list(_ticks(scale, 11, _LETTERS)), 14, "", "iv ax")
+    return _draw(list(_ticks(scale, 11, _LETTERS)), 14, "", "iv ax")
 
 
-def _drawn(parts: list[svg.Element], height: int, text: str, class_: str) -> Markup:
+def _draw(parts: list[svg.Element], height: int, text: str, class_: str) -> Markup:
     drawn = picture(parts, width=None, height=height, text=text, class_=class_)
     if not text:
         drawn = drawn.replace('role="img" aria-label=""', 'aria-hidden="true"')

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from tracehouse.queries.report.parts import Breakdown
 
 MAX_BYTES = 60_000  # GitHub allows 65,536 characters
-MAX_ROWS = 20  # of a table
+MAX_ROWS = 20  # rows of a table
 _OPENED = 2  # sections that show groups in full
-_DETAILED = 10  # of their groups; the others have a line each
-_MEMBERS = 5  # of a group
+_DETAILED = 10  # groups of these sections; the others have a line each
+_MEMBERS = 5  # members of a group
 _SUMS = 4  # methods of a group
 # Kinds of alerts, which GitHub and GitLab draw in their colours.
 _ALERTS = {
@@ -48,7 +48,7 @@ _CALLS = r"[@#]|[!$&](?=\d)|[%~](?=[\w\"])|://|www\.|GH-(?=\d)"
 _LIVE_MARKS = re.compile(  # _ only where a word ends
     rf"(?i)(?P<call>{_CALLS})|[!-/:-@\[-^`{{-~]|(?<![^\W_])_|_(?![^\W_])"
 )
-_URL_SAFE = ":/?#@&=+%.~-"  # of an address, so that nothing else ends it
+_URL_SAFE = ":/?#@&=+%.~-"  # letters of an address, so that nothing else ends it
 _HARMLESS = frozenset(" .,:;()%+/='-")
 
 
@@ -111,7 +111,7 @@ def _blocks(report: Report) -> Iterator[str]:
         yield from _groups(section, report, detailed=_DETAILED if number < _OPENED else 0)
     for table in (*changes(report), *evidence(report)):
         if table.rows:
-            yield _folded(table)
+            yield _fold(table)
 
 
 def _groups(section: Section, report: Report, *, detailed: int) -> Iterator[str]:
@@ -134,7 +134,7 @@ def _line(group: Group) -> str:
 def _details(group: Group, report: Report) -> str:
     url = commits_url(group, report)
     said = " · ".join(
-        f"{plain(label)}: {_linked(plain(text), url if label == 'Commits' else '')}"
+        f"{plain(label)}: {_link(plain(text), url if label == 'Commits' else '')}"
         for label, text in facts(group, report)
     )
     members = order_rows(group.members, group.explains)
@@ -148,14 +148,14 @@ def _details(group: Group, report: Report) -> str:
     return f"{said}\n\n{table}{rest}{sums}{folded if commands else ''}"
 
 
-def _linked(text: str, url: str) -> str:
+def _link(text: str, url: str) -> str:
     """A text that leads to an address of the settings."""
     return f"[{text}]({quote(url, safe=_URL_SAFE)})" if url else text
 
 
 def sums_text(breakdowns: Sequence[Breakdown]) -> str:
     """What the change of each method consists of, as folded tables."""
-    return "".join(map(_folded, list_sums(breakdowns)))
+    return "".join(map(_fold, list_sums(breakdowns)))
 
 
 def changes_markdown(table: ChangeTable) -> str:
@@ -194,7 +194,7 @@ def _strong(text: str, is_loud: bool) -> str:
     return f"**{text}**" if is_loud else text
 
 
-def _folded(table: Listing) -> str:
+def _fold(table: Listing) -> str:
     rows = [tuple(map(plain, row)) for row in table.rows[:MAX_ROWS]]
     more = len(table.rows) - len(rows)
     rest = f"\n{more:,} more rows.\n" if more else ""

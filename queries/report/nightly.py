@@ -43,8 +43,8 @@ from tracehouse.queries.report.facts import (
     Environments,
     Family,
     add_expected,
+    choose_commits,
     list_notes,
-    named_commits,
     read_commits,
     read_facts,
 )
@@ -122,7 +122,7 @@ def nightly_report(
         head=night.head,
         base=base,
         recorded_on=night.day,
-        commits=named_commits(commits, [night.head, *base], groups),
+        commits=choose_commits(commits, [night.head, *base], groups),
         repo_url=settings.report.repo_url,
         verdict=verdict,
         summary="",

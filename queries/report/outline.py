@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tracehouse.queries.report.verdicts import Tone
 
 SIGNS = {"regression": "▲", "improvement": "▼"}
-_MOST_EDITS = 3  # of an alert, in its card
+_MOST_EDITS = 3  # edits in the card of an alert
 CARD_SHARE = 0.01  # share of the method's time; cheaper alerts are shown in one line
 _METHOD = ("device", "model", "backend", "run")
 TALLIED = ("level", *_METHOD, "base_count", "head_count", "verdict")  # columns that count

@@ -40,8 +40,8 @@ from tracehouse.queries.report.facts import (
     Environments,
     Family,
     add_expected,
+    choose_commits,
     list_notes,
-    named_commits,
     read_commits,
     read_facts,
 )
@@ -126,7 +126,7 @@ def compare_report(store: Store, settings: Settings, *, base: str, head: str | N
         head=head,
         base=[base],
         recorded_on=day,
-        commits=named_commits(read_commits(store), [base, head], groups),
+        commits=choose_commits(read_commits(store), [base, head], groups),
         repo_url=settings.report.repo_url,
         verdict=find_verdict(sort_groups(groups), sensitivity, missing),
         summary=f"{obstacle}." if obstacle else pair_sentence(tally, own),

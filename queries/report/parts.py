@@ -14,7 +14,7 @@ from tracehouse.warehouse.alignment.programs import CALL, DELEGATED, KERNEL
 from tracehouse.warehouse.point import Point
 from tracehouse.warehouse.queryable import Queryable
 
-Row = Mapping[str, Any]  # of an answer
+Row = Mapping[str, Any]  # a row of an answer
 Kind = Literal[
     "operator",
     "new operator",
@@ -25,8 +25,8 @@ Kind = Literal[
     "framework",
     "irregular runs",
 ]
-PLACE = ("device", "model", "backend", "run")  # of a method
-OPERATOR = ("event_name", "delegate_id", "ordinal")  # of its runs
+PLACE = ("device", "model", "backend", "run")  # columns that name a method
+OPERATOR = ("event_name", "delegate_id", "ordinal")  # columns that name an operator of its runs
 _WORK = (KERNEL, DELEGATED, CALL)
 _NOTES = "FROM point_notes ORDER BY written_at, note_id"
 

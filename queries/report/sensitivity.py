@@ -106,9 +106,9 @@ def as_measure(member: Member) -> Member:
             "delta": delta,
             "delta_low": high if is_rate else low,
             "delta_high": low if is_rate else high,
-            "base_values": _shown(member.base_values, is_rate=is_rate),
-            "head_values": _shown(member.head_values, is_rate=is_rate),
-            "history": [_shown_point(point, is_rate=is_rate) for point in member.history],
+            "base_values": _show_values(member.base_values, is_rate=is_rate),
+            "head_values": _show_values(member.head_values, is_rate=is_rate),
+            "history": [_show_point(point, is_rate=is_rate) for point in member.history],
         }
     )
 
@@ -117,11 +117,11 @@ def _inverse_share(share: float | None) -> float | None:
     return None if share is None else 1 / (1 + share) - 1
 
 
-def _shown(values: list[float], *, is_rate: bool) -> list[float]:
+def _show_values(values: list[float], *, is_rate: bool) -> list[float]:
     return sorted(1 / value for value in values) if is_rate else values
 
 
-def _shown_point(point: BuildPoint, *, is_rate: bool) -> BuildPoint:
+def _show_point(point: BuildPoint, *, is_rate: bool) -> BuildPoint:
     if point.median is None or not is_rate:
         return point
     low, high = (None if edge is None else 1 / edge for edge in (point.p90, point.p10))

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 40
 _MOST_CELL = 44  # letters of a cell
-_MOST_ALERTS = 8  # of a section
+_MOST_ALERTS = 8  # alerts of a section
 MAX_WIDTH = 100
-CELLS = 20  # of the bar of an interval
+CELLS = 20  # letters of the bar of an interval
 _LEAST_NAME = 12
 _PLAIN = str.maketrans({"µ": "u", "−": "-", "→": "->", "…": "...", "·": "/", "×": "x", "–": "-"})
 
@@ -69,12 +69,12 @@ def _wrap_cell(text: str, most: int) -> list[str]:
 def report_lines(report: Report, *, width: int = MAX_WIDTH) -> list[Line]:
     """The verdict in a sentence, a row for each alert, and what to do next."""
     width = min(width, MAX_WIDTH)
-    lines: list[Line] = [[Span(text, "bold")] for text in wrap(_shown(report.summary), width)]
+    lines: list[Line] = [[Span(text, "bold")] for text in wrap(_show(report.summary), width)]
     lines += [[Span(text, "dim")] for text in wrap(lead_text(report), width)]
     tally = Tally("operator", report.tally)
     lines += [[Span(text, "dim")] for text in wrap(tally.text, width) if tally.total]
     for note in report.notes:
-        lines += [[Span(text, "yellow")] for text in wrap(f"note: {_shown(note)}", width)]
+        lines += [[Span(text, "yellow")] for text in wrap(f"note: {_show(note)}", width)]
     for section in sections(report):
         if section.groups:
             lines += [[], [Span(section.title, "bold"), Span(f"   {section.note}", "dim")]]
@@ -110,15 +110,15 @@ def _steps(report: Report, width: int) -> Iterator[Line]:
     if acting:
         step = next_step(acting[0], report)
         if step is not None and acting[0].commands:
-            yield [Span("why:  ", "dim"), Span(_shown(acting[0].commands[0]))]
+            yield [Span("why:  ", "dim"), Span(_show(acting[0].commands[0]))]
         for number, text in enumerate(wrap(step or "", width - 6)):
             yield [Span("      " if number else "next: ", "dim"), Span(text)]
-    base = "" if report.kind == "nightly" else f"--base {_shown(report.base[0])} "
-    command = f"tracehouse report {base}--head {_shown(report.head)} --output report.html"
+    base = "" if report.kind == "nightly" else f"--base {_show(report.base[0])} "
+    command = f"tracehouse report {base}--head {_show(report.head)} --output report.html"
     yield [Span("page: ", "dim"), Span(command)]
 
 
-def _shown(text: str) -> str:
+def _show(text: str) -> str:
     return name_text(text, MAX_TEXT)
 
 
