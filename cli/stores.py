@@ -159,8 +159,7 @@ def open_with_night(
     If the report was made now, the store keeps it after the body, unless the store cannot be
     written then: the next report judges the night again.
     """
-    from tracehouse.queries.report.nightly import nightly_report
-    from tracehouse.queries.report.stored_nights import read_night
+    from tracehouse.queries.report.nightly import nightly_report, read_night
 
     night = None
     with open_to_read(store, wait=wait, lake=lake) as warehouse:

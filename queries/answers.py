@@ -78,8 +78,8 @@ def report_text(
         QueryError: Both a head and a branch are given, or the store has no such build.
     """
     from tracehouse.queries.report.forms import render
+    from tracehouse.queries.report.nightly import read_night
     from tracehouse.queries.report.pairwise import compare_report
-    from tracehouse.queries.report.stored_nights import read_night
 
     if head is not None and branch is not None:
         raise QueryError("branch: name either a head or a branch, not both")

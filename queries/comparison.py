@@ -8,9 +8,21 @@ from textwrap import wrap
 from typing import NamedTuple
 
 from tracehouse.queries.report.change import Change, ChangeTable, change_of_row, kind_of_verdict
-from tracehouse.queries.report.change_html import comparison_page
 from tracehouse.queries.report.change_picture import change_picture
-from tracehouse.queries.report.change_text import (
+from tracehouse.queries.report.comparable import note_clocks
+from tracehouse.queries.report.figures import build_text, count_text
+from tracehouse.queries.report.html import comparison_page
+from tracehouse.queries.report.markdown import changes_markdown, plain
+from tracehouse.queries.report.outline import (
+    OperatorTally,
+    Tally,
+    is_unexplained_call,
+    shared_operators,
+    tally_operators,
+)
+from tracehouse.queries.report.parts import Row
+from tracehouse.queries.report.sentences import pair_sentence
+from tracehouse.queries.report.terminal import (
     MAX_WIDTH,
     Line,
     Span,
@@ -18,18 +30,6 @@ from tracehouse.queries.report.change_text import (
     folded_lines,
     plain_lines,
     terminal_lines,
-)
-from tracehouse.queries.report.comparable import note_clocks
-from tracehouse.queries.report.figures import build_text, count_text
-from tracehouse.queries.report.markdown import changes_markdown, plain
-from tracehouse.queries.report.parts import Row
-from tracehouse.queries.report.sentences import pair_sentence
-from tracehouse.queries.report.tally import (
-    OperatorTally,
-    Tally,
-    is_unexplained_call,
-    shared_operators,
-    tally_operators,
 )
 from tracehouse.warehouse.regressions.changes import SeriesVerdict
 

@@ -32,8 +32,8 @@ from tracehouse.cli.serve.access.tokens import TokenScope, create_token
 from tracehouse.cli.serve.answers.fleet_metrics import FleetMetrics
 from tracehouse.cli.serve.app import list_routes
 from tracehouse.cli.serve.http.endpoints import Endpoint
+from tracehouse.queries.report.nightly import LastNight, NightKey, read_night
 from tracehouse.queries.report.settings import Settings
-from tracehouse.queries.report.stored_nights import LastNight, NightKey, read_night
 
 DEPLOY = ROOT / "deploy"
 PROMETHEUS, GRAFANA = DEPLOY / "prometheus", DEPLOY / "grafana"

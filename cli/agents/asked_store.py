@@ -78,7 +78,7 @@ class AskedStore:
         """
         from tracehouse.queries.explain.explanation import explain_group
         from tracehouse.queries.explain.forms import render
-        from tracehouse.queries.report.stored_nights import read_night
+        from tracehouse.queries.report.nightly import read_night
 
         with self._open_store() as store:
             if isinstance(store, RemoteStore):

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tracehouse.queries.comparison import Comparison
-    from tracehouse.queries.report.breakdown import Breakdown
-    from tracehouse.queries.report.change_text import Line
+    from tracehouse.queries.report.parts import Breakdown
+    from tracehouse.queries.report.terminal import Line
     from tracehouse.warehouse.queryable import Queryable
 
 
@@ -64,8 +64,7 @@ def write_styled(lines: Iterable[Line]) -> None:
 
 def _write_lines(found: Comparison, sums: list[Breakdown], *, is_all: bool) -> None:
     from tracehouse.queries.comparison import comparison_lines, plain_comparison
-    from tracehouse.queries.report.change_text import ascii_text
-    from tracehouse.queries.report.terminal import sum_lines
+    from tracehouse.queries.report.terminal import ascii_text, sum_lines
 
     if sys.stdout.isatty():
         from rich.console import Console
@@ -79,7 +78,7 @@ def _write_lines(found: Comparison, sums: list[Breakdown], *, is_all: bool) -> N
 
 
 def _break_down(store: Queryable, table: pa.Table, *, base: str, head: str) -> list[Breakdown]:
-    from tracehouse.queries.report.method_breakdowns import PairBreakdowns
+    from tracehouse.queries.report.breakdowns import PairBreakdowns
 
     pair = PairBreakdowns(store, table.to_pylist(), base=base, head=head)
     return pair.of_changed_methods()

@@ -18,9 +18,7 @@ from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.settings import ServiceSettings
 from tracehouse.queries.report.content import Report
 from tracehouse.queries.report.forms import Form, render
-from tracehouse.queries.report.settings import Settings, read_settings
-from tracehouse.queries.report.slack import PostError, post_payload
-from tracehouse.queries.report.stored_nights import (
+from tracehouse.queries.report.nightly import (
     LastNight,
     NightKey,
     find_report,
@@ -29,6 +27,8 @@ from tracehouse.queries.report.stored_nights import (
     unpack_report,
     with_notes,
 )
+from tracehouse.queries.report.settings import Settings, read_settings
+from tracehouse.queries.report.slack import PostError, post_payload
 from tracehouse.warehouse.children.messages import GONE, receive
 from tracehouse.warehouse.children.process import ChildProcess
 from tracehouse.warehouse.consumer import Consumer
@@ -396,7 +396,7 @@ class Nights:
 
 
 def _start_child(store: Path, config: Path | None, build: str) -> ChildProcess:
-    module = "tracehouse.queries.report.judging_child"
+    module = "tracehouse.queries.report.nightly"
     environment = {VARIABLE: _MEMORY} | os.environ
     arguments = str(store), str(config or ""), build
     return ChildProcess(module, *arguments, environment=environment, stderr=None)

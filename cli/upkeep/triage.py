@@ -49,13 +49,13 @@ class Accept:
         import pyarrow as pa
 
         from tracehouse.queries.report.night import list_builds
-        from tracehouse.queries.report.settings import read_settings
-        from tracehouse.queries.report.stored_nights import (
+        from tracehouse.queries.report.nightly import (
             GroupFilter,
             choose_groups,
             last_night,
             read_night,
         )
+        from tracehouse.queries.report.settings import read_settings
 
         warehouse, settings = store.warehouse, read_settings(store.config)
         chosen = GroupFilter(self.model, self.device, self.since)

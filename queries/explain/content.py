@@ -9,10 +9,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from tracehouse.queries.report.breakdown import Breakdown
 from tracehouse.queries.report.content import Group
 from tracehouse.queries.report.figures import name_text, place_text
-from tracehouse.queries.report.parts import Part
+from tracehouse.queries.report.parts import Breakdown, Part
 
 FrameKind = Literal["run", "module", "call", "operator", "rest"]
 ChangeKind = Literal["changed", "moved", "added", "removed"]

@@ -15,7 +15,6 @@ from tracehouse.queries.explain.content import (
 )
 from tracehouse.queries.explain.programs import diff_calls
 from tracehouse.queries.report.change import ChangeTable, change_of_group, change_of_member
-from tracehouse.queries.report.change_text import line_text, terminal_lines
 from tracehouse.queries.report.figures import (
     MAX_TEXT,
     NONE,
@@ -25,7 +24,6 @@ from tracehouse.queries.report.figures import (
     duration_text,
     name_text,
 )
-from tracehouse.queries.report.headline import order_rows
 from tracehouse.queries.report.html import page_environment
 from tracehouse.queries.report.markdown import (
     changes_markdown,
@@ -36,8 +34,9 @@ from tracehouse.queries.report.markdown import (
 )
 from tracehouse.queries.report.outline import line_text as alert_text
 from tracehouse.queries.report.outline import state_text, tone_of
+from tracehouse.queries.report.sentences import order_rows
 from tracehouse.queries.report.tables import Listing, list_sums, make_listing
-from tracehouse.queries.report.terminal import table_lines
+from tracehouse.queries.report.terminal import line_text, table_lines, terminal_lines
 
 PACKAGE = "tracehouse.queries.explain"  # has the templates
 LEAST_SHARE = 0.005  # share of a run's time, for a part that has a row

@@ -33,10 +33,10 @@ from tracehouse.queries.explain.operators import (
 )
 from tracehouse.queries.explain.programs import compare_stored
 from tracehouse.queries.explain.stored_programs import Program, read_programs
-from tracehouse.queries.report.breakdown import Breakdown, ChangePart
 from tracehouse.queries.report.content import Group, Member, Report, is_measure
 from tracehouse.queries.report.figures import name_text
 from tracehouse.queries.report.night import find_group, list_builds
+from tracehouse.queries.report.parts import Breakdown, ChangePart
 from tracehouse.queries.report.tables import part_names
 from tracehouse.warehouse.queryable import Queryable
 

@@ -6,24 +6,28 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tracehouse.queries.report.breakdown import Breakdown
+from tracehouse.queries.report.breakdowns import describe_members, list_methods, method_level_ns
 from tracehouse.queries.report.content import EnvironmentChange, Group, Member, OperatorChange
-from tracehouse.queries.report.environment import may_explain
+from tracehouse.queries.report.facts import may_explain
 from tracehouse.queries.report.figures import delta_text
 from tracehouse.queries.report.findings import describe_edit
-from tracehouse.queries.report.headline import make_headline
-from tracehouse.queries.report.measures import as_measure
-from tracehouse.queries.report.members import describe_members, list_methods, method_level_ns
 from tracehouse.queries.report.night import HeadNight
+from tracehouse.queries.report.parts import Breakdown
+from tracehouse.queries.report.sensitivity import as_measure
+from tracehouse.queries.report.sentences import make_headline
 from tracehouse.queries.report.settings import Settings
 from tracehouse.queries.report.verdicts import State
 from tracehouse.warehouse.alignment.programs import plain_name
+from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.regressions.changes import ChangeGroup, LevelChange, number_builds
 from tracehouse.warehouse.regressions.parts import find_edits
 from tracehouse.warehouse.regressions.series_values import CONTAINERS
 from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
+
+if TYPE_CHECKING:
+    from tracehouse.warehouse.queryable import Queryable
 
 # The query that shows a measure of whole dumps.
 _QUERIES = {
@@ -34,10 +38,10 @@ _QUERIES = {
     "rate": "counter_totals",
     "counter": "counter_totals",
 }
-
-
 Environment = Callable[[HeadNight, LevelChange], list[EnvironmentChange]]
 Breakdowns = Callable[[Sequence[LevelChange], Sequence[Member]], list[Breakdown]]
+_PLACE = ("device", "model", "backend", "run")
+_SERIES = (*_PLACE, "event_name", "delegate_id", "ordinal")
 
 
 class Evidence(NamedTuple):
@@ -162,7 +166,7 @@ def _describe(  # noqa: PLR0913 - all that an alert is made of
 ) -> Group:
     """A group, whose changes and explained changes are next in `described`."""
     pairs = list(zip(islice(described, len(group.changes)), group.changes, strict=True))
-    pairs = _ranked(pairs, night.fleet.operators)
+    pairs = _rank(pairs, night.fleet.operators)
     members = [member for member, _ in pairs]
     explains = list(islice(described, len(group.explains)))
     changes = [*(change for _, change in pairs), *group.explains]
@@ -272,7 +276,7 @@ def make_alert(evidence: Evidence, settings: Settings, **others: Any) -> Group:
     )
 
 
-def _ranked(
+def _rank(
     pairs: Sequence[tuple[Member, LevelChange]], operators: Sequence[str]
 ) -> list[tuple[Member, LevelChange]]:
     """Members and their changes by operator type and backend, costliest first."""
@@ -325,3 +329,68 @@ def bisect_commands(
         f"git bisect start {quote(bad_commit)} {quote(good_commit)}",
         f"git bisect run sh -c {quote(step)}",
     ]
+
+
+def is_refilled_call(store: Queryable, group: Group) -> bool:
+    """Whether a group is of delegate calls alone that have other operators since the change.
+
+    An operator moved to another call, or back to a kernel: that is no change of the call. The
+    method shows what it costs.
+    """
+    members = [*group.members, *group.explains]
+    if any(member.kind != "delegate_call" or member.device is None for member in members):
+        return False
+    builds = [group.last_good, group.first_bad]
+    return all(_has_other_contents(store, member, builds) for member in members)
+
+
+def _has_other_contents(store: Queryable, call: Member, builds: list[str | None]) -> bool:
+    place = {name: getattr(call, name) for name in _PLACE}
+    rows = store.sql(read_statement("call_contents"), {**place, "builds": builds}).to_pylist()
+    contents: dict[str, set[object]] = {str(build): set() for build in builds}
+    for row in rows:
+        if (row["call_name"], row["call_ordinal"]) == (call.event_name, call.ordinal):
+            contents[row["build"]].add((row["event_name"], row["delegate_id"], row["ordinal"]))
+    before, after = contents.values()
+    return bool(before) and bool(after) and before != after
+
+
+def name_hidden_operators(store: Queryable, group: Group, min_change: float) -> Group:
+    """The group with candidate operators for calls in which no operator changed.
+
+    The candidates are those that `comparison` names for the last good and the first bad build;
+    there are none if these two builds do not show the change by themselves.
+    """
+    members = [*group.members, *group.explains]
+    shown = {_names(member, _PLACE) for member in members if member.kind == "delegate_op"}
+    calls = [
+        member
+        for member in members
+        if member.kind == "delegate_call" and member.device and _names(member, _PLACE) not in shown
+    ]
+    if not calls:
+        return group
+    found = store.query(
+        "comparison",
+        base=group.last_good,
+        head=group.first_bad,
+        min_change=min_change,
+        device=sorted({str(call.device) for call in calls}),
+        model=sorted({call.model for call in calls}),
+    )
+    guesses = {
+        tuple(row[name] for name in _SERIES): row["may_be"]
+        for row in found.to_pylist()
+        if row["level"] == "delegate" and row["verdict"] == group.direction
+    }
+
+    guessed = [
+        member.model_copy(update={"may_be": guesses.get(_names(member, _SERIES))})
+        for member in members
+    ]
+    count = len(group.members)
+    return group.model_copy(update={"members": guessed[:count], "explains": guessed[count:]})
+
+
+def _names(member: Member, columns: tuple[str, ...]) -> tuple[object, ...]:
+    return tuple(getattr(member, column) for column in columns)

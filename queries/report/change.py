@@ -1,7 +1,7 @@
 """One change, the same on every surface: operator, place, base and head, change, cost, verdict.
 
 A change is made from a row of the query `comparison` or from a member of an alert. Its forms are
-in `change_text` (terminal, plain text), `markdown` (pull requests), `change_html` (page, report,
+in `terminal` (and plain text), `markdown` (pull requests), `html` (page, report,
 notebook) and `change_picture` (a file). Base times 1 + delta is the head, and head less base is
 the cost: what is shown beside each other is of one speed and one frame.
 """
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from tracehouse.queries.report.content import Group, Member
     from tracehouse.queries.report.parts import Row
 
-LEAST_SHOWN = 0.5  # of a cost in the unit of its column
+LEAST_SHOWN = 0.5  # the least cost in a column, in its unit
 MOST_SHOWN = 99_999.9
 _COST_UNITS = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
-_MARGIN = 0.1  # of the scale of intervals, on either side
-_LEAST_SPAN = 0.02  # of that scale, as a change
+_MARGIN = 0.1  # share of the scale of intervals, on either side
+_LEAST_SPAN = 0.02  # length of that scale, as a change
 _MOST_SCALE = 1e6  # on either side
 
 

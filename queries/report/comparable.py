@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tracehouse.queries.report.content import Coverage, Missing, Sensitivity
-from tracehouse.queries.report.environment import Family
+from tracehouse.queries.report.facts import Family
 from tracehouse.queries.report.figures import (
     and_more,
     build_text,
@@ -20,10 +20,10 @@ from tracehouse.queries.report.figures import (
     name_text,
     operator_text,
 )
+from tracehouse.queries.report.outline import OperatorTally
 from tracehouse.queries.report.parts import Row
 from tracehouse.queries.report.sensitivity import SeriesLimits, describe_sensitivity
 from tracehouse.queries.report.settings import Settings
-from tracehouse.queries.report.tally import OperatorTally
 from tracehouse.warehouse.queryable import Queryable
 from tracehouse.warehouse.regressions.changes import SeriesVerdict
 from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS

@@ -12,7 +12,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from tracehouse.queries.report.breakdown import Breakdown
 from tracehouse.queries.report.figures import (
     OperatorName,
     duration_text,
@@ -21,12 +20,21 @@ from tracehouse.queries.report.figures import (
     place_text,
     short_name,
 )
-from tracehouse.queries.report.notes import Note
-from tracehouse.queries.report.parts import Budget, ExactChange, ModelPart, Part, TaxRow
+from tracehouse.queries.report.parts import (
+    Breakdown,
+    Budget,
+    ExactChange,
+    ModelPart,
+    Note,
+    Part,
+    TaxRow,
+)
 from tracehouse.queries.report.verdicts import State, Verdict
 from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 Direction = Literal["regression", "improvement"]
+
+ALL_MUTED = "all operators are muted"
 
 
 class BuildPoint(Part):
@@ -275,6 +283,11 @@ class Sensitivity(ModelPart):
     worst_operator: str | None = Field(description="The operator in which it could hide.")
     is_blind: bool = Field(description="Whether too large a change could hide for a green report.")
     missing: str | None = Field(description="Data needed to judge all operators; null if complete.")
+
+    @property
+    def is_muted(self) -> bool:
+        """Whether all operators of the model are muted."""
+        return self.missing == ALL_MUTED
 
 
 class Coverage(Part):

@@ -11,10 +11,15 @@ import numpy as np
 import pyarrow as pa
 
 from tracehouse.queries.report.content import Missing, OperatorChange, RunShift, Sensitivity
-from tracehouse.queries.report.environment import Family
-from tracehouse.queries.report.measures import Measurement, PartNight, measure_part
+from tracehouse.queries.report.facts import Family
 from tracehouse.queries.report.parts import ModelPart
-from tracehouse.queries.report.sensitivity import part_sensitivity, without_values
+from tracehouse.queries.report.sensitivity import (
+    Measurement,
+    PartNight,
+    measure_part,
+    part_sensitivity,
+    without_values,
+)
 from tracehouse.warehouse.regressions.changes import SeriesVerdict, number_builds
 from tracehouse.warehouse.regressions.fleet import Fleet, find_families
 from tracehouse.warehouse.regressions.nightly import Rules, Status
@@ -88,23 +93,23 @@ def find_in_part(night: PartNight, dumps: Mapping[Family, int]) -> Findings:
 def join_findings(parts: Sequence[Findings], dumps: Mapping[Family, int], rules: Rules) -> Findings:
     """The findings about all parts; families of which no dump has values are added."""
 
-    def joined(name: str) -> list[Any]:
+    def join(name: str) -> list[Any]:
         return [row for part in parts for row in getattr(part, name)]
 
-    sensitivity = joined("sensitivity")
+    sensitivity = join("sensitivity")
     absent = dumps.keys() - set(map(_family, sensitivity))
     sensitivity += [without_values(family, dumps[family], rules) for family in absent]
     return Findings(
-        joined("families"),
+        join("families"),
         sum(part.series_count for part in parts),
         sum((part.verdict_counts for part in parts), Counter[str]()),
-        set(joined("before")),
-        sorted(joined("missing"), key=_place),
-        sorted(joined("run_shifts"), key=_place),
-        sorted(joined("operator_changes"), key=_place),
+        set(join("before")),
+        sorted(join("missing"), key=_place),
+        sorted(join("run_shifts"), key=_place),
+        sorted(join("operator_changes"), key=_place),
         sorted(sensitivity, key=_place),
-        sorted(joined("measured"), key=lambda row: row.family.sort_key()),
-        set(joined("relative_devices")),
+        sorted(join("measured"), key=lambda row: row.family.sort_key()),
+        set(join("relative_devices")),
     )
 
 

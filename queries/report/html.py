@@ -1,12 +1,12 @@
 """A report as one self-contained HTML page: no network, no script, plots included.
 
 Names are always text in the page: the templates escape every value, and the page forbids the
-browser to load or run anything.
+browser to load or run anything. Changes have classes of the sheet and no style attributes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,18 +14,22 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tracehouse.queries.drawing import sheet
-from tracehouse.queries.report import change_html, figures, outline, plots
+from tracehouse.queries.drawing.axis import Scale
+from tracehouse.queries.drawing.bars import Interval, Ruler, draw_change_bar, draw_ticks
+from tracehouse.queries.drawing.elements import draw_image
+from tracehouse.queries.report import figures, outline, plots
 from tracehouse.queries.report.change import (
     Change,
     ChangeTable,
     IntervalScale,
+    Kind,
     change_of_group,
     change_of_member,
 )
 from tracehouse.queries.report.figures import MAX_TEXT, name_text
-from tracehouse.queries.report.headline import order_rows
 from tracehouse.queries.report.outline import (
     Section,
+    Tally,
     commits_url,
     facts,
     is_card,
@@ -35,13 +39,12 @@ from tracehouse.queries.report.outline import (
     sections,
 )
 from tracehouse.queries.report.plots import drift_plot
-from tracehouse.queries.report.sentences import lead_text, split_summary
+from tracehouse.queries.report.sentences import lead_text, order_rows, split_summary
 from tracehouse.queries.report.tables import changes, evidence, list_sums
-from tracehouse.queries.report.tally import Tally
 
 if TYPE_CHECKING:
     from tracehouse.queries.report.content import Group, Report
-    from tracehouse.queries.report.notes import Note
+    from tracehouse.queries.report.parts import Note
     from tracehouse.queries.report.tables import Listing
 
 PLOTTED = 2  # members of a group
@@ -51,8 +54,11 @@ FOLDED = 19  # further members, which readers can unfold
 OPENED = 2  # sections whose groups may be unfolded
 MAX_OPEN = 3  # groups unfolded from the start
 MAX_DRIFTS = 40  # devices whose reference is plotted
-MAX_ROWS = 1000  # of any other table
-FIRST_ROWS, PAGE_ROWS = 12, 50  # of them in a part of a table; readers unfold the other parts
+MAX_ROWS = 1000  # rows of any other table
+FIRST_ROWS, PAGE_ROWS = 12, 50  # rows that are unfolded at first, and per part
+_HEIGHT, _MIDDLE = 20, 10
+_TICKS_AT = 32
+_ROOM, _CARD_ROOM = 136, 240  # pixels of a scale, in a table and in a card
 
 
 class GroupView(NamedTuple):
@@ -114,13 +120,15 @@ def page_environment(*packages: str) -> Environment:
         ),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_shown,
+        finalize=_show,
         trim_blocks=True,
         keep_trailing_newline=True,
         lstrip_blocks=True,
     )
     environment.globals.update(
-        change_html=change_html,
+        draw_axis=draw_axis,
+        draw_icon=draw_icon,
+        draw_interval=draw_interval,
         figures=figures,
         plots=plots,
         sheet=sheet,
@@ -134,7 +142,7 @@ def page_environment(*packages: str) -> Environment:
     return environment
 
 
-def _shown(value: object) -> object:
+def _show(value: object) -> object:
     """A value for the page; texts without control characters, and shortened if no addresses."""
     is_foreign = isinstance(value, str) and not isinstance(value, Markup)
     if is_foreign and str(value).startswith("/") and str(value).isascii():
@@ -170,3 +178,66 @@ def _views(report: Report) -> Iterator[tuple[Section, list[GroupView]]]:
                 )
             )
         yield section, views
+
+
+def changes_html(table: ChangeTable, *, is_open: bool = False) -> Markup:
+    """The table of changes, and below it what is folded; it needs the classes of the sheet."""
+    macros = page_environment().get_template("change.html.jinja").module
+    return Markup(macros.change_list(table, is_open))  # type: ignore[attr-defined]  # noqa: S704
+
+
+def comparison_page(
+    *,
+    heading: str,
+    lead: str,
+    tally: Tally,
+    tables: Iterable[tuple[str, ChangeTable]],
+    notes: Sequence[str],
+    command: str,
+) -> str:
+    """A page of its own: a sentence, one count, and a table of changes below each title."""
+    return (
+        page_environment()
+        .get_template("comparison.html.jinja")
+        .render(
+            heading=heading,
+            lead=lead,
+            tally=tally,
+            tables=list(tables),
+            notes=notes,
+            command=command,
+        )
+    )
+
+
+def draw_icon(kind: Kind) -> Markup:
+    """The icon of a verdict."""
+    if not kind.icon:
+        return Markup()
+    drawn = ' fill="none" stroke-width="1.8" stroke-linecap="round"' if kind.is_drawn else ""
+    return Markup(  # noqa: S704 - a constant
+        f'<svg viewBox="0 0 10 10" aria-hidden="true"><path d="{kind.icon}"{drawn}/></svg>'
+    )
+
+
+def draw_interval(change: Change, scale: IntervalScale, *, has_ticks: bool = False) -> Markup:
+    """The change and its interval on a scale, as wide as its page wants it."""
+    ruler = _ruler(scale)
+    drawn = Interval(change.delta, change.low, change.high, change.zone)
+    parts = [*draw_change_bar(drawn, ruler, _MIDDLE)]
+    if has_ticks:
+        parts += draw_ticks(ruler, _TICKS_AT, _CARD_ROOM)
+    text = change.percent if change.low is None else f"{change.percent}, between {change.between}"
+    class_ = "iv t" if has_ticks else "iv"
+    height = 36 if has_ticks else _HEIGHT
+    return Markup(draw_image(parts, width=None, height=height, text=text, class_=class_))  # noqa: S704 - texts are escaped where they are drawn
+
+
+def draw_axis(scale: IntervalScale) -> Markup:
+    """The ticks of a scale, for the head of a table."""
+    parts = [*draw_ticks(_ruler(scale), 11, _ROOM)]
+    return Markup(draw_image(parts, width=None, height=14, text="", class_="iv ax"))  # noqa: S704 - numbers only
+
+
+def _ruler(scale: IntervalScale) -> Ruler:
+    return Ruler(Scale(scale.low, scale.high, 0, 100), scale.ticks, "%")

@@ -13,10 +13,9 @@ from xml.etree import ElementTree
 from tracehouse.queries.printable import xml_text
 from tracehouse.queries.report import figures
 from tracehouse.queries.report.content import base_text, head_text, member_operator, member_place
-from tracehouse.queries.report.headline import order_rows
 from tracehouse.queries.report.outline import facts, line_text, sort_groups, verdict_text
 from tracehouse.queries.report.sensitivity import sensitivity_text
-from tracehouse.queries.report.sentences import lead_text
+from tracehouse.queries.report.sentences import lead_text, order_rows
 
 if TYPE_CHECKING:
     from tracehouse.queries.report.content import Group, Report
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 
-_MEMBERS = 20  # of a group
+_MEMBERS = 20  # members of a group that a case lists
 _OUTCOMES = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
@@ -46,8 +45,8 @@ def junit_text(report: Report) -> str:
     """
     suites = [
         _suite("groups", [_verdict(report), *_groups(report)], report.head),
-        _suite("measured", [*_budgets(report), *_measured(report)], report.head),
-        _suite("dumps", list(_refused(report)), report.head),
+        _suite("measured", [*_list_budgets(report), *_list_measures(report)], report.head),
+        _suite("dumps", list(_list_refusals(report)), report.head),
     ]
     root = ElementTree.Element("testsuites", name="tracehouse")
     for total in ("tests", *_OUTCOMES):
@@ -100,7 +99,7 @@ def _details(group: Group, report: Report) -> list[str]:
     ]
 
 
-def _measured(report: Report) -> Iterator[ElementTree.Element]:
+def _list_measures(report: Report) -> Iterator[ElementTree.Element]:
     for row in report.quality.stability:
         dumps = figures.count_text(row.dump_count, "dump")
         yield _case("measured", row.where, "system-out", dumps, *([row.note] if row.note else []))
@@ -115,14 +114,14 @@ def _measured(report: Report) -> Iterator[ElementTree.Element]:
         )
 
 
-def _budgets(report: Report) -> Iterator[ElementTree.Element]:
+def _list_budgets(report: Report) -> Iterator[ElementTree.Element]:
     for row in report.budgets:
         value, limit = (figures.measure_text(x, row.unit) for x in (row.value, row.limit))
         tag = "failure" if row.is_broken else "system-out"
         yield _case("budget", f"{row.measure} {row.where}", tag, f"{value}, {row.bound} {limit}")
 
 
-def _refused(report: Report) -> Iterator[ElementTree.Element]:
+def _list_refusals(report: Report) -> Iterator[ElementTree.Element]:
     for dump in report.refused:
         yield _case("dumps", dump.source, "error", dump.reason, dump.detail)
 

@@ -9,28 +9,27 @@ from urllib.parse import quote
 
 from tracehouse.queries.report import figures
 from tracehouse.queries.report.change import ChangeTable, Kind, change_of_member
-from tracehouse.queries.report.headline import order_rows
 from tracehouse.queries.report.outline import (
     Section,
+    Tally,
     commits_url,
     facts,
     is_card,
     line_text,
     sections,
 )
-from tracehouse.queries.report.sentences import lead_text, split_summary
+from tracehouse.queries.report.sentences import lead_text, order_rows, split_summary
 from tracehouse.queries.report.tables import Listing, changes, evidence, list_sums
-from tracehouse.queries.report.tally import Tally
 
 if TYPE_CHECKING:
-    from tracehouse.queries.report.breakdown import Breakdown
     from tracehouse.queries.report.content import Group, Report
+    from tracehouse.queries.report.parts import Breakdown
 
 MAX_BYTES = 60_000  # GitHub allows 65,536 characters
-MAX_ROWS = 20  # of a table
+MAX_ROWS = 20  # rows of a table
 _OPENED = 2  # sections that show groups in full
-_DETAILED = 10  # of their groups; the others have a line each
-_MEMBERS = 5  # of a group
+_DETAILED = 10  # groups of these sections; the others have a line each
+_MEMBERS = 5  # members of a group
 _SUMS = 4  # methods of a group
 # Kinds of alerts, which GitHub and GitLab draw in their colours.
 _ALERTS = {
@@ -49,7 +48,7 @@ _CALLS = r"[@#]|[!$&](?=\d)|[%~](?=[\w\"])|://|www\.|GH-(?=\d)"
 _LIVE_MARKS = re.compile(  # _ only where a word ends
     rf"(?i)(?P<call>{_CALLS})|[!-/:-@\[-^`{{-~]|(?<![^\W_])_|_(?![^\W_])"
 )
-_URL_SAFE = ":/?#@&=+%.~-"  # of an address, so that nothing else ends it
+_URL_SAFE = ":/?#@&=+%.~-"  # letters of an address, so that nothing else ends it
 _INDENT = "\u2003"  # a space that Markdown keeps
 _HARMLESS = frozenset(" .,:;()%+/='-")
 
@@ -136,7 +135,7 @@ def _line(group: Group) -> str:
 def _details(group: Group, report: Report) -> str:
     url = commits_url(group, report)
     said = " · ".join(
-        f"{plain(label)}: {_linked(plain(text), url if label == 'Commits' else '')}"
+        f"{plain(label)}: {_link(plain(text), url if label == 'Commits' else '')}"
         for label, text in facts(group, report)
     )
     members = order_rows(group.members, group.explains)
@@ -150,7 +149,7 @@ def _details(group: Group, report: Report) -> str:
     return f"{said}\n\n{table}{rest}{sums}{folded if commands else ''}"
 
 
-def _linked(text: str, url: str) -> str:
+def _link(text: str, url: str) -> str:
     """A text that leads to an address of the settings."""
     return f"[{text}]({quote(url, safe=_URL_SAFE)})" if url else text
 

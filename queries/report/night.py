@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from tracehouse.ingest.schemas.attributes import compose
 from tracehouse.queries.report.content import Group
-from tracehouse.queries.report.environment import Family
+from tracehouse.queries.report.facts import Family
 from tracehouse.queries.report.findings import Findings, find_in_part, join_findings
-from tracehouse.queries.report.measures import PartNight
+from tracehouse.queries.report.outline import OPERATORS
+from tracehouse.queries.report.sensitivity import PartNight
 from tracehouse.queries.report.settings import Settings
-from tracehouse.queries.report.tally import OPERATORS
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.errors import ParameterError, suggest
 from tracehouse.warehouse.queryable import Queryable, Streamable

@@ -9,8 +9,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from tracehouse.queries.report.alerts import Evidence, compare_commands, make_alert, order_alerts
-from tracehouse.queries.report.calls import is_refilled_call
+from tracehouse.queries.report.alerts import (
+    Evidence,
+    compare_commands,
+    is_refilled_call,
+    make_alert,
+    order_alerts,
+)
+from tracehouse.queries.report.breakdowns import PairBreakdowns
 from tracehouse.queries.report.comparable import (
     CONTAINERS,
     describe_coverage,
@@ -30,22 +36,26 @@ from tracehouse.queries.report.content import (
     Report,
     RunShift,
 )
-from tracehouse.queries.report.environment import Environments, Family
 from tracehouse.queries.report.facts import (
+    Environments,
+    Family,
     add_expected,
+    choose_commits,
     list_notes,
-    named_commits,
     read_commits,
     read_facts,
 )
 from tracehouse.queries.report.figures import delta_text
-from tracehouse.queries.report.method_breakdowns import PairBreakdowns
 from tracehouse.queries.report.night import find_head, last_day
-from tracehouse.queries.report.outline import find_verdict, sort_groups
+from tracehouse.queries.report.outline import (
+    find_verdict,
+    is_unexplained_call,
+    sort_groups,
+    tally_operators,
+)
 from tracehouse.queries.report.parts import Row
 from tracehouse.queries.report.sentences import pair_sentence
 from tracehouse.queries.report.settings import Settings
-from tracehouse.queries.report.tally import is_unexplained_call, tally_operators
 from tracehouse.queries.report.verdicts import State
 from tracehouse.warehouse.regressions.changes import SeriesVerdict
 from tracehouse.warehouse.regressions.judging import compare_builds
@@ -116,7 +126,7 @@ def compare_report(store: Store, settings: Settings, *, base: str, head: str | N
         head=head,
         base=[base],
         recorded_on=day,
-        commits=named_commits(read_commits(store), [base, head], groups),
+        commits=choose_commits(read_commits(store), [base, head], groups),
         repo_url=settings.report.repo_url,
         verdict=find_verdict(sort_groups(groups), sensitivity, missing),
         summary=f"{obstacle}." if obstacle else pair_sentence(tally, own),

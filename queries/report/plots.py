@@ -22,7 +22,7 @@ from tracehouse.queries.report.content import (
     value_text,
 )
 from tracehouse.queries.report.figures import count_text, measure_text
-from tracehouse.queries.report.notes import Note, choose_notes
+from tracehouse.queries.report.parts import Note, choose_notes
 
 MAX_BUILDS = 40
 _WIDTH = 360

@@ -1,39 +1,135 @@
-"""How small a change can be seen, and where none can: no number without its limits."""
+"""How small a change can be seen, and where none can; and values of measures of whole dumps."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from functools import lru_cache, partial
 from statistics import NormalDist
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracehouse.queries.report.content import Sensitivity
-from tracehouse.queries.report.environment import Family
+from tracehouse.queries.report.content import ALL_MUTED, BuildPoint, Member, Sensitivity
+from tracehouse.queries.report.facts import Family, measure_name
 from tracehouse.queries.report.figures import change_text, count_text, operator_text
-from tracehouse.queries.report.measures import PartNight
-from tracehouse.warehouse.regressions.fleet import SeriesHistory
+from tracehouse.queries.report.settings import Settings, in_base_unit
+from tracehouse.warehouse.regressions.fleet import Fleet, SeriesHistory
 from tracehouse.warehouse.regressions.nightly import Rules, Status
 from tracehouse.warehouse.regressions.replay import Replay
-from tracehouse.warehouse.regressions.series_values import CONTAINERS, name_rows
+from tracehouse.warehouse.regressions.series_values import (
+    CONTAINERS,
+    COUNTED,
+    MEASURES,
+    RATES,
+    name_rows,
+)
 from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
 from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
 from tracehouse.warehouse.statistics.two_samples import least_p
 
-if TYPE_CHECKING:
-    pass
-
-
+_METHOD = "method"
 _RANK_EFFICIENCY = 1.05  # ratio of the standard errors of a Mann-Whitney test and a t test
-
 _MOST_DUMPS = 1000
 BLIND_CHANGE = 0.10  # a model is blind if a larger typical change could hide
 BLIND_EXPLAINED_SHARE = 0.5  # share of judged operators whose changes the shift of the run explains
+
+
+class PartNight(NamedTuple):
+    """A part of the fleet, with all values and results."""
+
+    head: str
+    fleet: Fleet
+    replay: Replay
+    settings: Settings
+    rules: Rules
+    day: date | None
+
+    @property
+    def is_own(self) -> Mask:
+        """Whether each night is the head's."""
+        return np.array([night.build == self.head for night in self.fleet.nights])
+
+
+class Measurement(NamedTuple):
+    """The lowest and highest value of a limited measure in the head."""
+
+    family: Family
+    measure: str
+    name: str
+    unit: str
+    low: float
+    high: float
+
+
+def measure_part(night: PartNight) -> Iterator[Measurement]:
+    """Medians over the head's dumps of methods and of measures of whole dumps."""
+    own = np.flatnonzero(night.is_own)
+    history = night.fleet.history
+    for series, keys in enumerate(night.fleet.keys.to_pylist()):
+        kind, is_timed = keys["kind"], keys["unit"] == "ns" or keys["kind"] in COUNTED
+        if keys["device"] is None or not is_timed or kind not in MEASURES | {_METHOD}:
+            continue
+        values = history.values_in(series, own)
+        if not len(values):
+            continue
+        level = float(np.exp(np.median(values)))
+        level = 1 / level if kind in RATES else level
+        measure = _METHOD if kind == _METHOD else keys["event_name"]
+        level, unit = in_base_unit(level, keys["delegate_id"] if kind in COUNTED else "ns")
+        name = measure_name(measure, keys["run"], None)
+        yield Measurement(Family.of(keys), measure, name, unit, level, level)
+
+
+def as_measure(member: Member) -> Member:
+    """A member as shown in reports; members other than measures of whole dumps are unchanged.
+
+    The values of a rate are judged as their inverse, so that more is worse. The cost of a measure
+    is not a cost per run.
+    """
+    if member.kind not in MEASURES:
+        return member
+    if member.kind not in COUNTED:
+        return member.model_copy(update={"cost_ns": None})
+    is_rate = member.kind in RATES
+    ends = [member.delta, member.delta_low, member.delta_high]
+    delta, low, high = (_inverse_share(share) if is_rate else share for share in ends)
+    return member.model_copy(
+        update={
+            "unit": member.delegate_id,
+            "delegate_id": None,
+            "cost_ns": None,
+            "delta": delta,
+            "delta_low": high if is_rate else low,
+            "delta_high": low if is_rate else high,
+            "base_values": _show_values(member.base_values, is_rate=is_rate),
+            "head_values": _show_values(member.head_values, is_rate=is_rate),
+            "history": [_show_point(point, is_rate=is_rate) for point in member.history],
+        }
+    )
+
+
+def _inverse_share(share: float | None) -> float | None:
+    return None if share is None else 1 / (1 + share) - 1
+
+
+def _show_values(values: list[float], *, is_rate: bool) -> list[float]:
+    return sorted(1 / value for value in values) if is_rate else values
+
+
+def _show_point(point: BuildPoint, *, is_rate: bool) -> BuildPoint:
+    if point.median is None or not is_rate:
+        return point
+    low, high = (None if edge is None else 1 / edge for edge in (point.p90, point.p10))
+    speeds = {
+        name: None if value is None else 1 / value
+        for name, value in (("fast", point.fast), ("slow", point.slow))
+    }
+    return point.model_copy(update={"median": 1 / point.median, "p10": low, "p90": high, **speeds})
 
 
 def smallest_changes(history: SeriesHistory, found: Replay, rules: Rules) -> Floats:
@@ -213,7 +309,8 @@ def part_sensitivity(night: PartNight, dumps: Mapping[Family, int]) -> list[Sens
             latest.base.dumps[chosen],
             there[chosen],
         )
-        found.append(describe_sensitivity(family, limits, list_missing(model, night.rules)))
+        missing = list_missing(model, night.rules) if own_rows else ALL_MUTED
+        found.append(describe_sensitivity(family, limits, missing))
     return found
 
 
@@ -227,19 +324,17 @@ def without_values(family: Family, dumps: int, rules: Rules) -> Sensitivity:
 
 
 def _rows_of_families(night: PartNight) -> Mapping[Family, list[int]]:
-    """The operators of each model that are neither muted nor of a pool."""
+    """The operators of each model that are not muted: none if all of a model are."""
     names = ("device", "model", "backend", "event_name")
     is_measure = night.fleet.is_measure.tolist()
     rows: dict[Family, list[int]] = defaultdict(list)
     columns = (night.fleet.keys[name].to_pylist() for name in names)
+    mute_reason = partial(night.settings.mute_reason, on=night.day)
     for row, (device, model, backend, event) in enumerate(zip(*columns, strict=True)):
-        if (
-            device is None
-            or is_measure[row]
-            or night.settings.mute_reason(device=device, model=model, event=event, on=night.day)
-        ):
-            continue
-        rows[Family(device, model, backend)].append(row)
+        if device is not None and not is_measure[row]:
+            unmuted = rows[Family(device, model, backend)]
+            if mute_reason(device=device, model=model, event=event) is None:
+                unmuted.append(row)
     return rows
 
 

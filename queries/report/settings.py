@@ -50,7 +50,7 @@ _UNITS: dict[str, tuple[str, float]] = {
 _WRITTEN = re.compile(r"\s*([0-9_.,eE+-]+?)\s*([^\d\s.,+-][^\d]*)?\s*")
 
 PlaceName = Annotated[str, Field(min_length=1), AfterValidator(check_place_name)]
-Glob = Annotated[str, AfterValidator(compose)]  # of names in manifests
+Glob = Annotated[str, AfterValidator(compose)]  # a pattern for names in manifests
 
 
 def in_base_unit(value: float, unit: str) -> tuple[float, str]:

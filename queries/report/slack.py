@@ -14,10 +14,16 @@ from urllib.parse import urlsplit
 
 from tracehouse.queries.printable import json_text, printable
 from tracehouse.queries.report import figures
-from tracehouse.queries.report.outline import facts, is_card, line_text, sections, verdict_text
+from tracehouse.queries.report.outline import (
+    Tally,
+    facts,
+    is_card,
+    line_text,
+    sections,
+    verdict_text,
+)
 from tracehouse.queries.report.sensitivity import sensitivity_text
 from tracehouse.queries.report.sentences import lead_text, split_summary
-from tracehouse.queries.report.tally import Tally
 from tracehouse.warehouse.errors import QueryError
 
 if TYPE_CHECKING:

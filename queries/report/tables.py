@@ -26,12 +26,11 @@ from tracehouse.queries.report.figures import (
 )
 
 if TYPE_CHECKING:
-    from tracehouse.queries.report.breakdown import Breakdown, ChangePart
     from tracehouse.queries.report.content import RefusedFile, Report
-    from tracehouse.queries.report.parts import ExactChange
+    from tracehouse.queries.report.parts import Breakdown, ChangePart, ExactChange
 
 _MOST_PARTS = 8
-_PLACES = 2  # of a cost in a sum
+_DIGITS = 2  # decimals of a cost in a sum
 _MOST = 1e6  # from there on, powers of ten
 _Row = TypeVar("_Row")
 
@@ -196,9 +195,9 @@ def _part_text(part: ChangePart, name: str) -> str:
 
 def _added_up(costs: Sequence[float]) -> list[float]:
     """Costs to a hundredth, whose parts add up to the last; the largest part takes the rounding."""
-    *parts, total = (round(cost, _PLACES) for cost in costs)
+    *parts, total = (round(cost, _DIGITS) for cost in costs)
     largest = max(range(len(parts)), key=lambda place: abs(parts[place]))
-    parts[largest] = round(total - sum(parts) + parts[largest], _PLACES)
+    parts[largest] = round(total - sum(parts) + parts[largest], _DIGITS)
     return [*parts, total]
 
 

@@ -13,8 +13,8 @@ from tracehouse import Warehouse
 from tracehouse.cli.serve.app import make_app
 from tracehouse.cli.serve.service import Service
 from tracehouse.cli.serve.settings import ServiceSettings
+from tracehouse.queries.report.nightly import read_night
 from tracehouse.queries.report.settings import Settings
-from tracehouse.queries.report.stored_nights import read_night
 
 
 @pytest.fixture(scope="module")

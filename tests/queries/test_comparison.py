@@ -19,8 +19,8 @@ from tracehouse.queries.comparison import (
     picture_of_rows,
     plain_comparison,
 )
-from tracehouse.queries.report.change_text import line_text
 from tracehouse.queries.report.comparable import note_order
+from tracehouse.queries.report.terminal import line_text
 
 
 def _found(*rows: dict[str, Any]) -> Comparison:

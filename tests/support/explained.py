@@ -15,7 +15,7 @@ from tracehouse.queries.explain.content import (
 )
 from tracehouse.queries.explain.operators import EventKey, Operator, OperatorKey, RunOperators
 from tracehouse.queries.explain.stored_programs import Node, Program
-from tracehouse.queries.report.breakdown import break_down
+from tracehouse.queries.report.parts import break_down
 
 PLACE = Place(device="phone", pool=None, model="net", backend="xnnpack", base="b1", head="b2")
 

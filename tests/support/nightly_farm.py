@@ -25,8 +25,8 @@ from tests.support.timed_dumps import build_timed_etdump
 from tracehouse import Warehouse
 from tracehouse.ingest.dump import Dump
 from tracehouse.ingest.manifest.models import Manifest
-from tracehouse.queries.report.breakdown import Breakdown
 from tracehouse.queries.report.pairwise import compare_report
+from tracehouse.queries.report.parts import Breakdown
 from tracehouse.queries.report.settings import Settings
 
 NIGHTS = 12

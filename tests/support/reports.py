@@ -27,8 +27,7 @@ from tracehouse.queries.report.content import (
     TallyRow,
 )
 from tracehouse.queries.report.figures import count_text
-from tracehouse.queries.report.notes import Note
-from tracehouse.queries.report.parts import ExactChange, TaxRow
+from tracehouse.queries.report.parts import ExactChange, Note, TaxRow
 from tracehouse.warehouse.point import Point
 from tracehouse.warehouse.regressions.changes import SeriesVerdict
 

@@ -20,8 +20,7 @@ from tracehouse.cli.serve.nights import Nights
 from tracehouse.cli.serve.page import site
 from tracehouse.cli.serve.service import Service
 from tracehouse.cli.serve.settings import ServiceSettings
-from tracehouse.queries.report.nightly import nightly_report
-from tracehouse.queries.report.stored_nights import NightKey, pack_night
+from tracehouse.queries.report.nightly import NightKey, nightly_report, pack_night
 from tracehouse.warehouse.engine.seal import seal_of
 from tracehouse.warehouse.load import children
 from tracehouse.warehouse.load.children import DecodingChild, DecodingChildren

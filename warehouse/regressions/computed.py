@@ -165,10 +165,10 @@ def _view_changes(part: PartResult) -> pa.Table:
             "confirmed_in": name_builds(change.confirmed for change in changes),
             "fixed_in": name_builds(change.fixed for change in changes),
             "unit": pa.array(map(_name_unit, keys.to_pylist()), pa.string()),
-            "before": _known(before),
-            "after": _known(before * (1 + delta)),
-            "delta": _known(delta),
-            "error": _known(np.array([change.errors[0] for change in changes], float)),
+            "before": _as_column(before),
+            "after": _as_column(before * (1 + delta)),
+            "delta": _as_column(delta),
+            "error": _as_column(np.array([change.errors[0] for change in changes], float)),
         }
     )
     others = fleet.keys.take(pa.array(np.setdiff1d(np.arange(len(fleet.keys)), series)))
@@ -203,11 +203,11 @@ def _view_series(part: PartResult) -> pa.Table:
             **{name: keys[name] for name in _ORDER},
             "base_count": pa.array(latest.base.dumps, pa.int64()),
             "head_count": pa.array(part.replay.cells.dump_count[:, last], pa.int64()),
-            "base_ns": _known(np.where(is_time, np.exp(latest.base.raw), np.nan)),
-            "head_ns": _known(np.where(is_time, np.exp(after), np.nan)),
-            "delta": _known(np.expm1(change)),
-            "p_adjusted": _known(p),
-            "error": _known(latest.base.error),
+            "base_ns": _as_column(np.where(is_time, np.exp(latest.base.raw), np.nan)),
+            "head_ns": _as_column(np.where(is_time, np.exp(after), np.nan)),
+            "delta": _as_column(np.expm1(change)),
+            "p_adjusted": _as_column(p),
+            "error": _as_column(latest.base.error),
             "is_residual": pa.array(latest.base.is_residual),
             "verdict": pa.array(verdicts, pa.string()),
             "first_bad": pa.array(first_bad, pa.string()),
@@ -215,7 +215,7 @@ def _view_series(part: PartResult) -> pa.Table:
     )
 
 
-def _known(values: Floats) -> pa.Array:
+def _as_column(values: Floats) -> pa.Array:
     return pa.array(values, pa.float64(), mask=~np.isfinite(values))
 
 

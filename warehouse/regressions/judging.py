@@ -231,7 +231,9 @@ def judge_builds(
     builds = _describe(store, query, params)
     values = find_gathering(query, "pair_values")
     judge = partial(judge_pair, builds=builds, limits=limits, with_values=with_values)
-    parts = (judge_parts or partial(judge_parts_here, store))(values, _own(values, params), judge)
+    parts = (judge_parts or partial(judge_parts_here, store))(
+        values, _choose_params(values, params), judge
+    )
     return pa.concat_tables(parts)
 
 
@@ -241,9 +243,11 @@ def _number(value: object) -> float:
 
 def _describe(store: Streamable, query: Query, params: Mapping[str, object]) -> TwoBuilds:
     dumps, modules = (find_gathering(query, name) for name in ("pair_dumps", "pair_modules"))
-    found = store.query(dumps, **_own(dumps, params))
+    found = store.query(dumps, **_choose_params(dumps, params))
     has_records = found["etrecord_id"].null_count < len(found)
-    rows = store.query(modules, **_own(modules, params)).to_pylist() if has_records else []
+    rows = (
+        store.query(modules, **_choose_params(modules, params)).to_pylist() if has_records else []
+    )
     return TwoBuilds(describe_dumps(found), read_modules(rows))
 
 
@@ -253,7 +257,7 @@ def find_gathering(query: Query, statement: str) -> Query:
     return found._replace(header=found.header._replace(name=query.header.name))
 
 
-def _own(query: Query, params: Mapping[str, object]) -> dict[str, object]:
+def _choose_params(query: Query, params: Mapping[str, object]) -> dict[str, object]:
     """The parameters that a query has."""
     known = {parameter.name for parameter in query.header.params}
     return {name: value for name, value in params.items() if name in known}

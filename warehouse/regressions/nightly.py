@@ -27,7 +27,7 @@ from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
 from tracehouse.warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p
 
 HALF = 0.5  # share of a change below which a night is nearer to the old level
-_SUSPICIOUS = 0.7  # of the smallest relevant change: less is neither tested nor suspicious
+_SUSPICIOUS = 0.7  # share of the smallest relevant change: less is never tested
 MIN_CHANGE = 0.03  # smallest relevant change, unless settings say another one
 
 
@@ -156,7 +156,7 @@ def compare_night(history: SeriesHistory, night: int, tested: Ints, base: Base) 
         gather_values(history, rows, head, reaction),
     )
     raw, residual = (
-        SampleComparison(*(each[half] for each in found))
+        SampleComparison._make(each[half] for each in found)
         for half in (slice(count), slice(count, None))
     )
     return NightComparison(raw, residual)

@@ -171,7 +171,7 @@ def _sum(series: PairSeries, member: Ints, group: Ints, keys: pa.Table) -> PairS
     values = series.values.take(member)
     order = np.lexsort((values.value, values.dump, group))
     values, group = values.take(order), group[order]
-    start = find_starts([group, values.dump])[: len(group)]  # of nothing, none
+    start = find_starts([group, values.dump])[: len(group)]  # no starts without values
     stop = np.append(start[1:], len(group))
     ns = np.cumsum(np.append(0, series.is_ns[values.series]))
     ns_count = ns[stop] - ns[start]

@@ -45,10 +45,10 @@ _IN_TURNS = 0.5  # share of either build's dumps that were captured while the ot
 METHOD = (*DEVICE_MODEL, "run")
 SERIES = ("level", *METHOD, "event_name", "delegate_id", "ordinal")  # a series, and their order
 DELEGATED = ("delegate_op", "delegate_call")
-_LEVELS = {"method": "method", "delegate_call": "delegate"}  # of kinds; others are operators
+_LEVELS = {"method": "method", "delegate_call": "delegate"}  # levels of kinds; others are operators
 _OPERATOR = "operator"
-LEAST_MOVE = 0.03  # of a device's state; below it the device was steady
-_DIGITS = 12  # of corrected logarithms: values that differ by rounding alone are ties
+LEAST_MOVE = 0.03  # if the state of a device moves less, the device was steady
+_DIGITS = 12  # corrected logarithms that differ by rounding alone are ties
 _COLUMNS = (*SERIES, "pool", "kind", "op_type")
 
 
@@ -220,7 +220,7 @@ def lay_out_pair(rows: pa.Table, dumps: PairDumps) -> PairSeries:
     count = len(first)
     is_head = own["distance"].to_numpy() == 0
     is_ns = pc.equal(own["unit"], "ns").to_numpy()
-    series_ns = np.bincount(series, is_ns, count) > 0  # of both units, only nanoseconds count
+    series_ns = np.bincount(series, is_ns, count) > 0  # nanoseconds win over ticks
     counts = own["value"].is_valid().to_numpy() & (is_ns == series_ns[series])
     columns = (own[name].fill_null(np.nan).to_numpy() for name in ("value", "log"))
     value, log = (np.where(counts, column, np.nan) for column in columns)

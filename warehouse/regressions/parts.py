@@ -37,9 +37,9 @@ from tracehouse.warehouse.statistics.arrays import Floats, Ints
 from tracehouse.warehouse.statistics.runs import places_in_runs
 
 View = TypeVar("View")  # what is made of a part where it is judged
-PART = ("pool", "model", "backend")  # of one pool; without a pool, also of one device
+PART = ("pool", "model", "backend")  # columns of a part; without a pool, a device, too
 _CLEARLY = 9.0  # as of three standard errors: what moves the beginning of a pool's change
-_LEAST_SQUARES = 1e-8  # of the nights of a device, which may be equal
+_LEAST_SQUARES = 1e-8  # for a device whose nights are equal
 
 
 class Selection(NamedTuple):

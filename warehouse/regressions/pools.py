@@ -20,8 +20,8 @@ from tracehouse.warehouse.statistics.two_samples import row_median
 
 NO_POOL = -1
 _LEAST_DEVICES = 5  # in a pool: the number of values that a head needs
-_MOST_VALUES = 24  # of a night: with more devices, several share a value
-LEAST_KERNELS = 6  # of a device; fewer do not show its shift
+_MOST_VALUES = 24  # values of a night: with more devices, several share a value
+LEAST_KERNELS = 6  # fewer kernels do not show the shift of a device
 _FIRST_NIGHTS = 4  # their median is the initial level of a device
 
 

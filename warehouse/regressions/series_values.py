@@ -23,7 +23,12 @@ FAMILY = ("device", "pool", "model", "backend", "unit")
 OPERATOR = ("run", "event_name", "delegate_id", "ordinal", "kind", "op_type")
 KEY = (*FAMILY, *OPERATOR)
 RATES = frozenset({"token_rate", "rate"})  # more is better: values are the inverse
-MEASURES = RATES | {"load_time", "cold_start", "first_token", "counter"}  # of whole dumps
+MEASURES = RATES | {
+    "load_time",
+    "cold_start",
+    "first_token",
+    "counter",
+}  # kinds of measures of whole dumps
 COUNTED = RATES | {"counter"}  # not times
 # Kinds of series that contain operators, each level those below it.
 LEVELS = {"delegate_call": 1, "method": 2, "cold_start": 3, "first_token": 3, "token_rate": 3}
@@ -169,7 +174,7 @@ def find_reference_levels(rows: pa.Table, number: Ints, night: Ints) -> Floats:
     if not len(references):
         return level
     build = decode_texts(rows.select(["build"]).take(pa.array(references)))["build"]
-    references = references[pc.sort_indices(build).to_numpy()]  # of several, the last one counts
+    references = references[pc.sort_indices(build).to_numpy()]  # the last reference build counts
     sessions = rows["session"].to_pylist()
     logs = rows["logs"].take(pa.array(references)).to_pylist()
     found = {

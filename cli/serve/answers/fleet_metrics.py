@@ -20,8 +20,8 @@ from tracehouse.cli.serve.page.cells import METHOD
 from tracehouse.cli.serve.page.page_request import page_query
 from tracehouse.cli.serve.service import Service
 from tracehouse.queries.printable import printable
+from tracehouse.queries.report.nightly import LastNight, last_night
 from tracehouse.queries.report.outline import sort_groups
-from tracehouse.queries.report.stored_nights import LastNight, last_night
 from tracehouse.warehouse.errors import ParameterError
 from tracehouse.warehouse.regressions.judging import list_heads
 from tracehouse.warehouse.store import Store

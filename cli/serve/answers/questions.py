@@ -22,9 +22,9 @@ from tracehouse.cli.serve.service import Service
 from tracehouse.queries.answers import stream_answer
 from tracehouse.queries.formats import Rows
 from tracehouse.queries.report.content import Report
+from tracehouse.queries.report.nightly import NightKey
 from tracehouse.queries.report.pairwise import compare_report
 from tracehouse.queries.report.settings import Settings
-from tracehouse.queries.report.stored_nights import NightKey
 from tracehouse.warehouse.catalogue.header import Header
 from tracehouse.warehouse.errors import LongQuestionError, SlowAnswerError
 from tracehouse.warehouse.store import Store

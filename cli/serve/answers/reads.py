@@ -50,8 +50,8 @@ from tracehouse.queries.explain import forms as explain_forms
 from tracehouse.queries.explain.explanation import explain_group
 from tracehouse.queries.printable import json_text
 from tracehouse.queries.report import forms
+from tracehouse.queries.report.nightly import NightKey, key_of
 from tracehouse.queries.report.settings import read_settings
-from tracehouse.queries.report.stored_nights import NightKey, key_of
 from tracehouse.queries.store_status import status_table
 from tracehouse.warehouse.catalogue.header import Header
 from tracehouse.warehouse.catalogue.queries import find_query, list_headers

@@ -30,10 +30,10 @@ from tracehouse.queries.report.content import Group, Report
 from tracehouse.queries.report.html import body_parts
 from tracehouse.queries.report.junit import xml_file
 from tracehouse.queries.report.night import find_group
+from tracehouse.queries.report.nightly import NightKey
 from tracehouse.queries.report.outline import notes_on
 from tracehouse.queries.report.sentences import split_summary
 from tracehouse.queries.report.settings import Settings
-from tracehouse.queries.report.stored_nights import NightKey
 from tracehouse.warehouse.regressions.judging import list_heads
 from tracehouse.warehouse.store import Store
 from tracehouse.warehouse.upkeep.nights import JudgedNight

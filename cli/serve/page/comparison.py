@@ -14,9 +14,9 @@ from tracehouse.cli.serve.page.dumps import read_run, slices_of
 from tracehouse.cli.serve.page.filter_form import Wanted, filter_form
 from tracehouse.cli.serve.page.page_request import DATES, NAMES, PageRequest
 from tracehouse.queries.comparison import describe_pair
+from tracehouse.queries.report.breakdowns import PairBreakdowns
 from tracehouse.queries.report.comparable import find_obstacle
 from tracehouse.queries.report.figures import duration_text, name_text
-from tracehouse.queries.report.method_breakdowns import PairBreakdowns
 from tracehouse.queries.report.tables import list_sums
 from tracehouse.queries.timeline.run_picture import Part, Timeline, timeline_plot
 

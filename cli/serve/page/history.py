@@ -33,10 +33,10 @@ from tracehouse.queries.plots.figure import history_chart
 from tracehouse.queries.plots.terminal import HISTORIES, series_columns
 from tracehouse.queries.report.content import Group, Member, Report, member_operator
 from tracehouse.queries.report.figures import and_more, count_text, delta_text, operator_text
-from tracehouse.queries.report.notes import Note, choose_notes
+from tracehouse.queries.report.nightly import last_night
+from tracehouse.queries.report.parts import Note, choose_notes
 from tracehouse.queries.report.plots import note_mark
 from tracehouse.queries.report.settings import Settings
-from tracehouse.queries.report.stored_nights import last_night
 from tracehouse.warehouse.catalogue.header import Header
 
 MOST_BUILDS = 40  # that are shown at once

@@ -9,7 +9,7 @@ import pytest
 from tests.support.command import Outcome, Run
 from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_nights
-from tracehouse.queries.report import stored_nights
+from tracehouse.queries.report import nightly as nightly_module
 
 
 @pytest.mark.slow
@@ -110,6 +110,6 @@ def test_a_group_of_a_stored_report_is_decided_without_another_judgement(
     store = shutil.copytree(nightly_store, tmp_path / "s")
     page = run("report", "--format", "json", "--store", store).text
     first, second = (group["id"] for group in json.loads(page)["groups"][:2])
-    monkeypatch.setattr(stored_nights, "nightly_report", None)
+    monkeypatch.setattr(nightly_module, "nightly_report", None)
     for group in (first, second, first):  # each decision makes the stored report an old one
         assert run("accept", group, "--reason", "x", "--store", store).code == 0

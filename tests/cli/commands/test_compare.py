@@ -18,8 +18,7 @@ from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import breakdown_of_phone, ingest_all, nightly_store, record_build
 from tracehouse.cli.output.compared_builds import write_comparison
 from tracehouse.cli.output.options import OutputOptions
-from tracehouse.queries.report.change_text import ascii_text
-from tracehouse.queries.report.terminal import sum_lines
+from tracehouse.queries.report.terminal import ascii_text, sum_lines
 from tracehouse.warehouse.catalogue.queries import find_query
 
 SILENT = {"unchanged", "inconclusive", "below_resolution", "needs_more_dumps"}

@@ -16,8 +16,8 @@ from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.service import serving
 from tracehouse import Warehouse
 from tracehouse.cli.serve.app import list_routes
+from tracehouse.queries.report.nightly import read_night
 from tracehouse.queries.report.settings import Settings
-from tracehouse.queries.report.stored_nights import read_night
 
 _HISTORY = "/explore/build_history"
 _STRANGE = "\x01\x08\x0b\x1f\x7f\x9b\ufffe\uffff\u202e]]>"  # no XML can hold the most of these

@@ -19,9 +19,8 @@ from tests.support.waiting import until
 from tracehouse import Warehouse
 from tracehouse.cli.serve import nights as module
 from tracehouse.cli.serve.nights import Nights
-from tracehouse.queries.report.nightly import nightly_report
+from tracehouse.queries.report.nightly import NightKey, nightly_report
 from tracehouse.queries.report.settings import Settings
-from tracehouse.queries.report.stored_nights import NightKey
 from tracehouse.warehouse.errors import QueryError, StoreError
 from tracehouse.warehouse.inbox.records import pack_delivery
 from tracehouse.warehouse.upkeep.nights import JudgedNight

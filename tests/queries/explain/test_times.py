@@ -5,7 +5,7 @@ import pytest
 from tests.support.explained import key, node, operator, program, run_of
 from tracehouse.queries.explain.explanation import method_frame
 from tracehouse.queries.explain.operators import EventOrigin, RunOrigins
-from tracehouse.queries.report.breakdown import Breakdown, Work, break_down
+from tracehouse.queries.report.parts import Breakdown, Work, break_down
 
 LAYER = (("", "Net"), ("layer", "net.Layer"))
 CALLS = {0: ({1}, None), 1: ({2, 3}, "XnnpackBackend")}

@@ -10,8 +10,8 @@ from tracehouse import Warehouse
 from tracehouse.queries.report.alerts import last_night_before, list_alerts, order_alerts
 from tracehouse.queries.report.content import EnvironmentChange
 from tracehouse.queries.report.figures import delta_text, times_text
-from tracehouse.queries.report.headline import order_rows
 from tracehouse.queries.report.night import GroupDecision, judge_head
+from tracehouse.queries.report.sentences import order_rows
 from tracehouse.queries.report.settings import Owner, Settings
 
 

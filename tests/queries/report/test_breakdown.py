@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tracehouse.queries.report.breakdown import Breakdown, Work, break_down
+from tracehouse.queries.report.parts import Breakdown, Work, break_down
 from tracehouse.warehouse.alignment.alignment import Guess
 
 PLACE = {"device": "phone", "model": "m", "backend": None, "run": "Execute"}

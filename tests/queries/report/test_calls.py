@@ -11,7 +11,7 @@ from tests.support.command import run_process
 from tests.support.hidden_change import BASE, HEAD, LATER, OPERATOR, OTHERS_NS, write_hidden_change
 from tests.support.reports import group, member
 from tracehouse import Warehouse
-from tracehouse.queries.report.calls import name_hidden_operators
+from tracehouse.queries.report.alerts import name_hidden_operators
 
 REPORTS = {
     "two builds": ("--base", BASE, "--head", HEAD),

@@ -6,7 +6,7 @@ from tests.support.changes import change_row
 from tests.support.reports import group, member, read_xml
 from tracehouse.queries.comparison import comparison_html, describe_pair
 from tracehouse.queries.report.change import ChangeTable, IntervalScale, Kind, change_of_row
-from tracehouse.queries.report.change_html import axis, changes_html, icon, interval
+from tracehouse.queries.report.html import changes_html, draw_axis, draw_icon, draw_interval
 from tracehouse.queries.report.plots import spark_plot
 
 HOSTILE = '"><script>x</script>'
@@ -32,24 +32,24 @@ def test_names_are_text() -> None:
 def test_an_interval_is_places_in_percent_and_a_name_for_screen_readers() -> None:
     change = change_of_row(change_row(minimum_detectable=0.02))
     scale = ChangeTable.of([change]).scale
-    drawn = read_xml(str(interval(change, scale, has_ticks=True)))
+    drawn = read_xml(str(draw_interval(change, scale, has_ticks=True)))
     assert drawn.get("aria-label") == "+5.0 %, between +4.0 % to +7.0 %"
     classes = [one.get("class") for one in drawn]
     assert classes[:4] == ["zone", "zero", "span", "dot"]
     assert all(one.get("cx", "0%").endswith("%") for one in drawn)
     assert [text.text for text in drawn.iter("text")][-1].endswith(" %")
-    assert 'aria-hidden="true"' in str(axis(scale))
+    assert 'aria-hidden="true"' in str(draw_axis(scale))
 
 
 def test_what_leaves_the_scale_ends_in_an_arrow() -> None:
     scale = ChangeTable.of([change_of_row(change_row())]).scale
     wild = change_of_row(change_row("inconclusive", delta=5.0, delta_low=-5.0, delta_high=9.0))
-    assert str(interval(wild, scale)).count('class="tip"') == 2
+    assert str(draw_interval(wild, scale)).count('class="tip"') == 2
 
 
 def test_ticks_do_not_touch() -> None:
     places = [-1.0, -0.5, 0.0, 0.01, 0.02]
-    drawn = read_xml(str(axis(IntervalScale(-1.0, 0.02, places))))
+    drawn = read_xml(str(draw_axis(IntervalScale(-1.0, 0.02, places))))
     assert [text.text for text in drawn.iter("text")] == ["−100", "−50", "2 %"]
 
 
@@ -62,7 +62,7 @@ def test_many_changes_are_folded_and_those_of_a_huge_list_counted() -> None:
 
 
 def test_only_verdicts_to_look_at_have_an_icon() -> None:
-    assert all(bool(icon(kind)) == kind.is_change for kind in Kind)
+    assert all(bool(draw_icon(kind)) == kind.is_change for kind in Kind)
 
 
 def test_a_history_is_washed_since_the_change() -> None:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.support.changes import change_row
 from tracehouse.queries.report.change import ChangeTable, change_of_row
-from tracehouse.queries.report.change_text import (
+from tracehouse.queries.report.terminal import (
     MAX_WIDTH,
     cell_len,
     folded_lines,

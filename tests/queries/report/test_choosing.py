@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 
 from tests.support.reports import group, member, report
-from tracehouse.queries.report.stored_nights import GroupFilter, choose_groups
+from tracehouse.queries.report.nightly import GroupFilter, choose_groups
 from tracehouse.warehouse.errors import ParameterError
 
 

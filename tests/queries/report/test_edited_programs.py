@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from tests.support.edited_programs import Edited, edit_real_programs, make_program, measure
-from tracehouse.queries.report.breakdown import Breakdown
-from tracehouse.queries.report.method_breakdowns import MethodTimes, break_down_methods
+from tracehouse.queries.report.breakdowns import MethodTimes, break_down_methods
+from tracehouse.queries.report.parts import Breakdown
 from tracehouse.warehouse.alignment.histories import Sighting, name_operators
 from tracehouse.warehouse.alignment.programs import Name, Program
 from tracehouse.warehouse.catalogue.sql_files import read_statement

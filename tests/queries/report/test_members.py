@@ -5,7 +5,7 @@ import pytest
 
 from tests.support.nightly_farm import ingest_all, record_build
 from tracehouse import Warehouse
-from tracehouse.queries.report.members import changed_nights, describe_members
+from tracehouse.queries.report.breakdowns import changed_nights, describe_members
 from tracehouse.queries.report.night import judge_head
 from tracehouse.queries.report.settings import Settings
 

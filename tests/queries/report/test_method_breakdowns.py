@@ -14,9 +14,9 @@ from tracehouse import Warehouse
 from tracehouse.queries.explain import forms as explanations
 from tracehouse.queries.explain.explanation import explain_group
 from tracehouse.queries.report import forms
-from tracehouse.queries.report.breakdown import Breakdown
+from tracehouse.queries.report.breakdowns import PairBreakdowns
 from tracehouse.queries.report.content import Group
-from tracehouse.queries.report.method_breakdowns import PairBreakdowns
+from tracehouse.queries.report.parts import Breakdown
 from tracehouse.queries.report.tables import list_sums
 
 MM = "native_call_mm.out"

@@ -138,6 +138,16 @@ def test_what_is_muted_is_counted_by_reason_and_stays_in_sight(nightly):
     assert verdict_text(found) == "1 regression is muted, nothing new."
 
 
+@pytest.mark.slow
+def test_a_report_says_that_all_operators_are_muted(nightly):
+    everything = Settings(muted=[Mute(event="*", reason="moved lab")])
+    quiet, slower = report(nightly, "b5", everything), report(nightly, "b10", everything)
+    assert (quiet.verdict, quiet.coverage.too_few) == ("not_enough_data", [])
+    assert verdict_text(quiet) == "All operators are muted."
+    assert slower.verdict == "known"
+    assert verdict_text(slower).endswith("muted, nothing new.")
+
+
 def test_an_unknown_build_and_an_empty_store_are_told(nightly, tmp_path):
     with pytest.raises(ParameterError, match="did you mean b10"):
         report(nightly, "b100")

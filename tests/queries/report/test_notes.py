@@ -9,9 +9,9 @@ from tests.support.reports import group, member, report
 from tests.support.store_rows import StoreRows
 from tracehouse.queries.report.html import html_text
 from tracehouse.queries.report.markdown import markdown_text
-from tracehouse.queries.report.notes import Note
+from tracehouse.queries.report.nightly import NightKey, pack_night, unpack_report, with_notes
 from tracehouse.queries.report.outline import facts
-from tracehouse.queries.report.stored_nights import NightKey, pack_night, unpack_report, with_notes
+from tracehouse.queries.report.parts import Note
 from tracehouse.warehouse.queryable import Queryable
 
 EVENT = "native_call_convolution.out"

@@ -10,10 +10,9 @@ from tests.support.changes import change_row
 from tests.support.reports import coverage, group, member, report, sensitivity
 from tracehouse.queries.comparison import describe_pair
 from tracehouse.queries.report.content import BuildPoint, Missing, RunShift, TallyRow
-from tracehouse.queries.report.outline import find_verdict, sort_groups
+from tracehouse.queries.report.outline import find_verdict, sort_groups, tally_night
 from tracehouse.queries.report.parts import Budget
 from tracehouse.queries.report.sentences import lead_text, nightly_sentence
-from tracehouse.queries.report.tally import tally_night
 
 JARGON = re.compile(
     r"\b(night|blind|light|suspects?|moved as a whole|another environment|wanted and)\b"

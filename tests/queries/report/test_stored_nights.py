@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.nightly_farm import ingest_all, record_build
 from tracehouse import Warehouse
-from tracehouse.queries.report import stored_nights
+from tracehouse.queries.report import nightly as nightly_module
+from tracehouse.queries.report.nightly import NightKey, find_report, last_night, read_night
 from tracehouse.queries.report.settings import Nightly, ReportChoice, Settings
-from tracehouse.queries.report.stored_nights import NightKey, find_report, last_night, read_night
 from tracehouse.warehouse.upkeep.nights import JudgedNight
 from tracehouse.warehouse.upkeep.rebuild import rebuild_store
 
@@ -67,7 +67,7 @@ def test_a_stored_night_is_the_report_and_costs_no_judgement(
         assert not night.is_stored
         warehouse.keep_night(night.packed())
     assert made.groups
-    monkeypatch.setattr(stored_nights, "nightly_report", pytest.fail)
+    monkeypatch.setattr(nightly_module, "nightly_report", pytest.fail)
     with Warehouse.open(store, read_only=True) as warehouse:
         assert read_night(warehouse, Settings(), None).report == made
         assert read_night(warehouse, Settings(), "b4").report == made

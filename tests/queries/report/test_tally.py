@@ -4,7 +4,12 @@ from typing import Any
 
 from tests.support.reports import group, member
 from tracehouse.queries.report.content import BuildPoint
-from tracehouse.queries.report.tally import TALLIED, shared_operators, tally_night, tally_operators
+from tracehouse.queries.report.outline import (
+    TALLIED,
+    shared_operators,
+    tally_night,
+    tally_operators,
+)
 from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 

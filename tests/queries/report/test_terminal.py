@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 from tests.support.reports import full_report, group, member, report
-from tracehouse.queries.report.change_text import MAX_WIDTH, cell_len, line_text
-from tracehouse.queries.report.terminal import report_lines
+from tracehouse.queries.report.terminal import MAX_WIDTH, cell_len, line_text, report_lines
 
 
 def test_a_terminal_gets_the_verdict_the_alerts_and_the_next_command() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tracehouse.queries.report.breakdown import break_down
+from tracehouse.queries.report.parts import break_down
 from tracehouse.queries.report.terminal import sum_lines, table_lines
 
 PLACE = {"device": "phone", "model": "m", "backend": None, "run": "Execute"}

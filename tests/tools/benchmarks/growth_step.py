@@ -26,8 +26,8 @@ from tracehouse.queries.explain.explanation import explain_group
 from tracehouse.queries.explain.forms import render
 from tracehouse.queries.report import forms
 from tracehouse.queries.report.content import BuildPoint
+from tracehouse.queries.report.nightly import last_night
 from tracehouse.queries.report.settings import Settings
-from tracehouse.queries.report.stored_nights import last_night
 from tracehouse.warehouse.opening.status import read_status
 
 

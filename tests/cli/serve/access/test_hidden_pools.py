@@ -27,8 +27,8 @@ from tracehouse.cli.serve.access.authorization import Scope
 from tracehouse.cli.serve.access.tokens import create_token
 from tracehouse.cli.serve.page.routes import VIEWS
 from tracehouse.ingest.dump import Dump, Refusal
+from tracehouse.queries.report.nightly import read_night
 from tracehouse.queries.report.settings import Settings
-from tracehouse.queries.report.stored_nights import read_night
 from tracehouse.warehouse.catalogue.header import Parameter
 from tracehouse.warehouse.catalogue.queries import list_headers
 from tracehouse.warehouse.upkeep.retain import drop_old_events, find_old_events

@@ -17,8 +17,8 @@ from tests.support.waiting import until
 from tracehouse import Warehouse
 from tracehouse.cli.serve.access.tokens import TokenScope, create_token
 from tracehouse.cli.serve.answers import fleet_metrics
+from tracehouse.queries.report.nightly import read_night
 from tracehouse.queries.report.settings import Settings
-from tracehouse.queries.report.stored_nights import read_night
 
 PATH = "/metrics/fleet"
 Figures = dict[str, dict[frozenset[str], float]]

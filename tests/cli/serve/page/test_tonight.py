@@ -17,9 +17,9 @@ from tracehouse.cli.serve.access.authorization import Scope
 from tracehouse.cli.serve.access.tokens import create_token
 from tracehouse.cli.serve.page.page_request import PageRequest
 from tracehouse.cli.serve.page.tonight import describe_since, night_parts
-from tracehouse.queries.report import stored_nights
+from tracehouse.queries.report import nightly as nightly_module
+from tracehouse.queries.report.nightly import last_night, read_night
 from tracehouse.queries.report.settings import Settings, SettingsError
-from tracehouse.queries.report.stored_nights import last_night, read_night
 
 
 def test_each_device_says_how_far_behind_it_is(site: TestClient) -> None:
@@ -170,7 +170,7 @@ def test_a_filtered_fleet_has_no_night(client: TestClient) -> None:
 def test_a_night_that_is_not_judged_is_not_judged_by_the_view(
     wide_site: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored_nights, "nightly_report", pytest.fail)
+    monkeypatch.setattr(nightly_module, "nightly_report", pytest.fail)
     text = wide_site.get("/").text
     assert "<h1>No build is judged yet</h1>" in text
     assert links(text)["Judge it now"] == "/regressions"
