@@ -7,9 +7,10 @@ from textwrap import wrap
 
 import svg
 
-from tracehouse.queries.report.change import Change, ChangeTable, IntervalScale, Kind
+from tracehouse.queries.report.change import Change, Kind
 from tracehouse.queries.report.drawing import Scale, label, safe, title
 from tracehouse.queries.report.figures import count_text, name_text, shorten_name
+from tracehouse.queries.report.tables import ChangeTable, IntervalScale
 
 WIDTH = 960
 MOST_ROWS = 40

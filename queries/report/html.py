@@ -16,14 +16,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tracehouse.queries.report import figures, outline, plots
-from tracehouse.queries.report.change import (
-    Change,
-    ChangeTable,
-    IntervalScale,
-    Kind,
-    change_of_group,
-    change_of_member,
-)
+from tracehouse.queries.report.change import Change, Kind, change_of_group, change_of_member
 from tracehouse.queries.report.drawing import Scale, picture, safe, scale_of
 from tracehouse.queries.report.figures import MAX_TEXT, name_text
 from tracehouse.queries.report.outline import (
@@ -39,7 +32,13 @@ from tracehouse.queries.report.outline import (
 )
 from tracehouse.queries.report.plots import drift_plot
 from tracehouse.queries.report.sentences import lead_text, order_rows, split_summary
-from tracehouse.queries.report.tables import changes, evidence, list_sums
+from tracehouse.queries.report.tables import (
+    ChangeTable,
+    IntervalScale,
+    changes,
+    evidence,
+    list_sums,
+)
 
 if TYPE_CHECKING:
     from tracehouse.queries.report.content import Group, Member, Report

@@ -7,10 +7,11 @@ from pathlib import Path
 from tests.support.changes import change_row
 from tests.tools.architecture_drawing import draw_architecture
 from tracehouse.queries.plots.line_figure import line_figure
-from tracehouse.queries.report.change import ChangeTable, change_of_row
+from tracehouse.queries.report.change import change_of_row
 from tracehouse.queries.report.change_picture import change_picture
 from tracehouse.queries.report.drawing import AxisKind
 from tracehouse.queries.report.line_chart import Line, LineChart, Mark
+from tracehouse.queries.report.tables import ChangeTable
 from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
