@@ -7,7 +7,7 @@ from functools import partial
 from textwrap import wrap
 from typing import NamedTuple
 
-from tracehouse.queries.report.change import Change, ChangeTable, change_of_row, kind_of_verdict
+from tracehouse.queries.report.change import Change, change_of_row, kind_of_verdict
 from tracehouse.queries.report.change_picture import change_picture
 from tracehouse.queries.report.comparable import note_clocks
 from tracehouse.queries.report.figures import build_text, count_text
@@ -22,6 +22,7 @@ from tracehouse.queries.report.outline import (
 )
 from tracehouse.queries.report.parts import Row
 from tracehouse.queries.report.sentences import pair_sentence
+from tracehouse.queries.report.tables import ChangeTable
 from tracehouse.queries.report.terminal import (
     MAX_WIDTH,
     Line,

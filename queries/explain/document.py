@@ -14,7 +14,7 @@ from tracehouse.queries.explain.content import (
     TimeFrame,
 )
 from tracehouse.queries.explain.programs import diff_calls
-from tracehouse.queries.report.change import ChangeTable, change_of_group, change_of_member
+from tracehouse.queries.report.change import change_of_group, change_of_member
 from tracehouse.queries.report.figures import (
     MAX_TEXT,
     NONE,
@@ -35,7 +35,7 @@ from tracehouse.queries.report.markdown import (
 from tracehouse.queries.report.outline import line_text as alert_text
 from tracehouse.queries.report.outline import state_text, tone_of
 from tracehouse.queries.report.sentences import order_rows
-from tracehouse.queries.report.tables import Listing, list_sums, make_listing
+from tracehouse.queries.report.tables import ChangeTable, Listing, list_sums, make_listing
 from tracehouse.queries.report.terminal import line_text, table_lines, terminal_lines
 
 PACKAGE = "tracehouse.queries.explain"  # has the templates

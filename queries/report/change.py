@@ -9,23 +9,18 @@ the cost: what is shown beside each other is of one speed and one frame.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from tracehouse.queries.drawing.axis import round_ticks
 from tracehouse.queries.report.content import member_name
 from tracehouse.queries.report.figures import (
     OperatorName,
     cost_text,
     delta_text,
-    distinct_names,
     interval_text,
     level_texts,
     name_text,
     place_text,
-    scaled_text,
     short_name,
 )
 from tracehouse.queries.report.verdicts import State
@@ -34,13 +29,6 @@ from tracehouse.warehouse.regressions.changes import SeriesVerdict
 if TYPE_CHECKING:
     from tracehouse.queries.report.content import Group, Member
     from tracehouse.queries.report.parts import Row
-
-LEAST_SHOWN = 0.5  # the least cost in a column, in its unit
-MOST_SHOWN = 99_999.9
-_COST_UNITS = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
-_MARGIN = 0.1  # share of the scale of intervals, on either side
-_LEAST_SPAN = 0.02  # length of that scale, as a change
-_MOST_SCALE = 1e6  # on either side
 
 
 class Kind(StrEnum):
@@ -303,69 +291,6 @@ def kind_of(group: Group) -> tuple[Kind, str]:
     return Kind.SLOWER, "slower"
 
 
-class IntervalScale(NamedTuple):
-    """The scale of the intervals of a table, as changes; its ticks are round."""
-
-    low: float
-    high: float
-    ticks: list[float]
-
-    def __call__(self, value: float) -> float:
-        """The place of a change, from 0 to 1."""
-        return min(1.0, max(0.0, (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)))
-
-
-class ChangeTable(NamedTuple):
-    """Changes of a table, the dearest first; those that are noise are folded.
-
-    Attributes:
-        changes: What changed.
-        folded: What did not, or cannot be told.
-        scale: The scale of all intervals.
-        cost_unit: The unit of all costs.
-        cost_scale: The nanoseconds in it.
-    """
-
-    changes: list[Change]
-    folded: list[Change]
-    scale: IntervalScale
-    cost_unit: str
-    cost_scale: float
-
-    @classmethod
-    def of(cls, changes: Iterable[Change]) -> ChangeTable:
-        """A table of changes in any order, whose operators are told apart by their names."""
-        given = list(changes)
-        names = distinct_names([change.operator for change in given])
-        named = (one._replace(operator=name) for one, name in zip(given, names, strict=True))
-        ordered = sorted(named, key=_cheapness)
-        shown = [change for change in ordered if change.kind.is_change]
-        folded = [change for change in ordered if not change.kind.is_change]
-        size, unit = _cost_unit([change.cost_ns for change in shown or folded])
-        return cls(shown, folded, _scale(shown or folded), unit, size)
-
-    def cost(self, change: Change) -> str:
-        """The cost of a change in the unit of the column, to a tenth: '+277.4'."""
-        return scaled_text(change.cost_ns, self.cost_scale)
-
-    @property
-    def device(self) -> str:
-        """The device that all changes are on; empty if there are several."""
-        devices = {change.device for change in (*self.changes, *self.folded)}
-        return devices.pop() if len(devices) == 1 else ""
-
-    def where(self, change: Change) -> str:
-        """Where a change is, without the device that all are on."""
-        return change.program if self.device else change.where
-
-    @property
-    def rest(self) -> str:
-        """What is folded: '62 more: 37 unchanged, 25 cannot tell'."""
-        counts = Counter(change.word for change in self.folded)
-        parts = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
-        return f"{len(self.folded):,} more: {parts}" if self.changes and self.folded else parts
-
-
 def _join(*parts: str | None) -> str:
     return " · ".join(name_text(part) for part in parts if part)
 
@@ -398,36 +323,3 @@ def _speeds(row: Row) -> Speeds | None:
     if was is None or now is None:
         return None
     return Speeds(was, row["base_count"], now, row["head_count"])
-
-
-def _cheapness(change: Change) -> tuple[bool, float, str, str]:
-    cost = change.cost_ns
-    return cost is None, -abs(cost or 0.0), change.where, str(change.operator)
-
-
-def _cost_unit(costs: Sequence[float | None]) -> tuple[float, str]:
-    """The largest unit in which the least cost is not 0.0, if the greatest fits its column."""
-    sizes = [abs(cost) for cost in costs if cost]
-    if not sizes:
-        return _COST_UNITS[1]
-    fitting = [pair for pair in _COST_UNITS if min(sizes) / pair[0] >= LEAST_SHOWN]
-    chosen = fitting[-1] if fitting else _COST_UNITS[0]
-    wide = [pair for pair in _COST_UNITS if max(sizes) / pair[0] <= MOST_SHOWN]
-    return max(chosen, wide[0] if wide else _COST_UNITS[-1])
-
-
-def _scale(changes: Sequence[Change]) -> IntervalScale:
-    """A scale on which all intervals of changes fit, and zero."""
-    ends = [0.0]
-    for change in changes:
-        known = (x for x in (change.delta, change.low, change.high) if x is not None)
-        ends += [min(_MOST_SCALE, max(-_MOST_SCALE, each)) for each in known]
-    low, high = min(ends), max(ends)
-    if changes and not changes[0].kind.is_change:  # noise may be as long as it likes
-        deltas = [abs(change.delta) for change in changes if change.delta is not None]
-        most = sorted(deltas)[len(deltas) * 9 // 10] if deltas else 0.0
-        low, high = max(low, -3 * most), min(high, 3 * most)
-    room = max(high - low, _LEAST_SPAN)
-    low, high = low - _MARGIN * room, high + _MARGIN * room
-
-    return IntervalScale(low, high, round_ticks(low, high))

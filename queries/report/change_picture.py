@@ -18,8 +18,9 @@ from tracehouse.queries.drawing.elements import (
     line,
     title,
 )
-from tracehouse.queries.report.change import Change, ChangeTable
+from tracehouse.queries.report.change import Change
 from tracehouse.queries.report.figures import count_text, shorten_name
+from tracehouse.queries.report.tables import ChangeTable
 
 MOST_ROWS = 40
 _LEFT, _RIGHT = 400, 770

@@ -18,14 +18,7 @@ from tracehouse.queries.drawing.axis import Scale
 from tracehouse.queries.drawing.bars import Interval, Ruler, draw_change_bar, draw_ticks
 from tracehouse.queries.drawing.elements import draw_image
 from tracehouse.queries.report import figures, outline, plots
-from tracehouse.queries.report.change import (
-    Change,
-    ChangeTable,
-    IntervalScale,
-    Kind,
-    change_of_group,
-    change_of_member,
-)
+from tracehouse.queries.report.change import Change, Kind, change_of_group, change_of_member
 from tracehouse.queries.report.figures import MAX_TEXT, name_text
 from tracehouse.queries.report.outline import (
     Section,
@@ -40,7 +33,13 @@ from tracehouse.queries.report.outline import (
 )
 from tracehouse.queries.report.plots import drift_plot
 from tracehouse.queries.report.sentences import lead_text, order_rows, split_summary
-from tracehouse.queries.report.tables import changes, evidence, list_sums
+from tracehouse.queries.report.tables import (
+    ChangeTable,
+    IntervalScale,
+    changes,
+    evidence,
+    list_sums,
+)
 
 if TYPE_CHECKING:
     from tracehouse.queries.report.content import Group, Report

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from tracehouse.queries.report import figures
-from tracehouse.queries.report.change import ChangeTable, Kind, change_of_member
+from tracehouse.queries.report.change import Kind, change_of_member
 from tracehouse.queries.report.outline import (
     Section,
     Tally,
@@ -19,7 +19,7 @@ from tracehouse.queries.report.outline import (
     sections,
 )
 from tracehouse.queries.report.sentences import lead_text, order_rows, split_summary
-from tracehouse.queries.report.tables import Listing, changes, evidence, list_sums
+from tracehouse.queries.report.tables import ChangeTable, Listing, changes, evidence, list_sums
 
 if TYPE_CHECKING:
     from tracehouse.queries.report.content import Group, Report

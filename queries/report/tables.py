@@ -1,11 +1,12 @@
-"""The tables of a report, as texts: the same rows in its page and in its Markdown."""
+"""The tables of a report: changes, and others as texts; the same rows in all of its forms."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from tracehouse.queries.drawing.axis import duration_unit
+from tracehouse.queries.drawing.axis import duration_unit, round_ticks
 from tracehouse.queries.report.figures import (
     MAX_TEXT,
     NONE,
@@ -21,16 +22,24 @@ from tracehouse.queries.report.figures import (
     number_text,
     operator_text,
     place_text,
+    scaled_text,
     short_name,
     signed_text,
 )
 
 if TYPE_CHECKING:
+    from tracehouse.queries.report.change import Change
     from tracehouse.queries.report.content import RefusedFile, Report
     from tracehouse.queries.report.parts import Breakdown, ChangePart, ExactChange
 
 _MOST_PARTS = 8
 _DIGITS = 2  # decimals of a cost in a sum
+_LEAST_COST = 0.5  # the least cost in a column, in its unit
+_MOST_COST = 99_999.9
+_COST_UNITS = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
+_MARGIN = 0.1  # share of the scale of intervals, on either side
+_LEAST_SPAN = 0.02  # length of that scale, as a change
+_MOST_SCALE = 1e6  # on either side
 _MOST = 1e6  # from there on, powers of ten
 _Row = TypeVar("_Row")
 
@@ -363,3 +372,98 @@ def _times(share: float | None) -> float | None:
 
 def _ratio(ratio: float | None) -> str:
     return NONE if ratio is None else f"{ratio:.2f}" if ratio < _MOST else f"{ratio:.3g}"
+
+
+class IntervalScale(NamedTuple):
+    """The scale of the intervals of a table, as changes; its ticks are round."""
+
+    low: float
+    high: float
+    ticks: list[float]
+
+    def __call__(self, value: float) -> float:
+        """The place of a change, from 0 to 1."""
+        return min(1.0, max(0.0, (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)))
+
+
+class ChangeTable(NamedTuple):
+    """Changes of a table, the dearest first; those that are noise are folded.
+
+    Attributes:
+        changes: What changed.
+        folded: What did not, or cannot be told.
+        scale: The scale of all intervals.
+        cost_unit: The unit of all costs.
+        cost_scale: The nanoseconds in it.
+    """
+
+    changes: list[Change]
+    folded: list[Change]
+    scale: IntervalScale
+    cost_unit: str
+    cost_scale: float
+
+    @classmethod
+    def of(cls, changes: Iterable[Change]) -> ChangeTable:
+        """A table of changes in any order, whose operators are told apart by their names."""
+        given = list(changes)
+        names = distinct_names([change.operator for change in given])
+        named = (one._replace(operator=name) for one, name in zip(given, names, strict=True))
+        ordered = sorted(named, key=_cheapness)
+        shown = [change for change in ordered if change.kind.is_change]
+        folded = [change for change in ordered if not change.kind.is_change]
+        size, unit = _cost_unit([change.cost_ns for change in shown or folded])
+        return cls(shown, folded, _scale(shown or folded), unit, size)
+
+    def cost(self, change: Change) -> str:
+        """The cost of a change in the unit of the column, to a tenth: '+277.4'."""
+        return scaled_text(change.cost_ns, self.cost_scale)
+
+    @property
+    def device(self) -> str:
+        """The device that all changes are on; empty if there are several."""
+        devices = {change.device for change in (*self.changes, *self.folded)}
+        return devices.pop() if len(devices) == 1 else ""
+
+    def where(self, change: Change) -> str:
+        """Where a change is, without the device that all are on."""
+        return change.program if self.device else change.where
+
+    @property
+    def rest(self) -> str:
+        """What is folded: '62 more: 37 unchanged, 25 cannot tell'."""
+        counts = Counter(change.word for change in self.folded)
+        parts = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
+        return f"{len(self.folded):,} more: {parts}" if self.folded else ""
+
+
+def _cheapness(change: Change) -> tuple[bool, float, str, str]:
+    cost = change.cost_ns
+    return cost is None, -abs(cost or 0.0), change.where, str(change.operator)
+
+
+def _cost_unit(costs: Sequence[float | None]) -> tuple[float, str]:
+    """The largest unit in which the least cost is not 0.0, if the greatest fits its column."""
+    sizes = [abs(cost) for cost in costs if cost]
+    if not sizes:
+        return _COST_UNITS[1]
+    fitting = [pair for pair in _COST_UNITS if min(sizes) / pair[0] >= _LEAST_COST]
+    chosen = fitting[-1] if fitting else _COST_UNITS[0]
+    wide = [pair for pair in _COST_UNITS if max(sizes) / pair[0] <= _MOST_COST]
+    return max(chosen, wide[0] if wide else _COST_UNITS[-1])
+
+
+def _scale(changes: Sequence[Change]) -> IntervalScale:
+    """A scale on which all intervals of changes fit, and zero."""
+    ends = [0.0]
+    for change in changes:
+        known = (x for x in (change.delta, change.low, change.high) if x is not None)
+        ends += [min(_MOST_SCALE, max(-_MOST_SCALE, each)) for each in known]
+    low, high = min(ends), max(ends)
+    if changes and not changes[0].kind.is_change:  # noise may be as long as it likes
+        deltas = [abs(change.delta) for change in changes if change.delta is not None]
+        most = sorted(deltas)[len(deltas) * 9 // 10] if deltas else 0.0
+        low, high = max(low, -3 * most), min(high, 3 * most)
+    room = max(high - low, _LEAST_SPAN)
+    low, high = low - _MARGIN * room, high + _MARGIN * room
+    return IntervalScale(low, high, round_ticks(low, high))

@@ -11,12 +11,12 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import combining, east_asian_width
 
-from tracehouse.queries.report.change import Change, ChangeTable, IntervalScale, change_of_group
+from tracehouse.queries.report.change import Change, change_of_group
 from tracehouse.queries.report.figures import MAX_TEXT, OperatorName, count_text, name_text
 from tracehouse.queries.report.outline import Tally, next_step, range_text, sections, standing_text
 from tracehouse.queries.report.parts import Breakdown
 from tracehouse.queries.report.sentences import lead_text
-from tracehouse.queries.report.tables import list_sums
+from tracehouse.queries.report.tables import ChangeTable, IntervalScale, list_sums
 
 if TYPE_CHECKING:
     from tracehouse.queries.report.content import Group, Report

@@ -7,9 +7,10 @@ from pathlib import Path
 from tests.support.changes import change_row
 from tests.tools.architecture_drawing import draw_architecture
 from tracehouse.queries.drawing.line_chart import Line, LineChart, Mark, draw_lines_file
-from tracehouse.queries.report.change import ChangeTable, change_of_row
+from tracehouse.queries.report.change import change_of_row
 from tracehouse.queries.report.change_picture import change_picture
 from tracehouse.queries.report.figures import duration_text
+from tracehouse.queries.report.tables import ChangeTable
 from tracehouse.warehouse.regressions.changes import SeriesVerdict
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"

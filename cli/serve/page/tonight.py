@@ -14,7 +14,7 @@ from tracehouse.cli.serve.page.cells import Cell, age_text, history_link, link, 
 from tracehouse.cli.serve.page.listing import Column, Table
 from tracehouse.cli.serve.page.page_request import PageRequest
 from tracehouse.queries.drawing.bars import draw_coverage
-from tracehouse.queries.report.change import Change, ChangeTable, change_of_group
+from tracehouse.queries.report.change import Change, change_of_group
 from tracehouse.queries.report.content import Group, Member, Report, is_measure
 from tracehouse.queries.report.figures import count_text, name_text
 from tracehouse.queries.report.nightly import LastNight, NightKey, last_night
@@ -22,6 +22,7 @@ from tracehouse.queries.report.outline import Tally, commits_url, sections
 from tracehouse.queries.report.sensitivity import SensitivitySummary
 from tracehouse.queries.report.sentences import lead_text, split_summary
 from tracehouse.queries.report.settings import Settings, SettingsError
+from tracehouse.queries.report.tables import ChangeTable
 from tracehouse.warehouse.catalogue.queries import find_query
 from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.queryable import Queryable

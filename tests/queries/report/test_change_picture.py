@@ -5,8 +5,9 @@ import pytest
 from tests.support.changes import change_row
 from tests.support.reports import read_xml
 from tests.support.strange_names import LONG_NAME, NAMES
-from tracehouse.queries.report.change import ChangeTable, change_of_row
+from tracehouse.queries.report.change import change_of_row
 from tracehouse.queries.report.change_picture import MOST_ROWS, change_picture
+from tracehouse.queries.report.tables import ChangeTable
 
 SVG = "{http://www.w3.org/2000/svg}"
 

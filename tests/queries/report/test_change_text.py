@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.changes import change_row
-from tracehouse.queries.report.change import ChangeTable, change_of_row
+from tracehouse.queries.report.change import change_of_row
+from tracehouse.queries.report.tables import ChangeTable
 from tracehouse.queries.report.terminal import (
     MAX_WIDTH,
     cell_len,

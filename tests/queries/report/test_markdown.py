@@ -9,7 +9,7 @@ from tests.support.changes import change_row
 from tests.support.reports import full_report, group, large_report, member, named_report
 from tests.support.reports import report as report_of
 from tests.support.strange_names import LONG_NAME, NAMES
-from tracehouse.queries.report.change import ChangeTable, change_of_row
+from tracehouse.queries.report.change import change_of_row
 from tracehouse.queries.report.markdown import (
     _ALERTS,
     MAX_BYTES,
@@ -18,6 +18,7 @@ from tracehouse.queries.report.markdown import (
     markdown_text,
     plain,
 )
+from tracehouse.queries.report.tables import ChangeTable
 from tracehouse.queries.report.verdicts import Verdict
 
 HOSTILE = (
