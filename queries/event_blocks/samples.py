@@ -19,7 +19,7 @@ from tracehouse.queries.event_blocks.logged_values import (
     LoggedValue,
     LoggedValues,
 )
-from tracehouse.warehouse.statistics.percentiles import interpolate_sorted
+from tracehouse.warehouse.statistics.rollups import interpolate_sorted
 
 _OUTSIDE = -1
 

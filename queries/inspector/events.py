@@ -14,7 +14,7 @@ from tracehouse.ingest.signatures import event_kind
 from tracehouse.queries.event_blocks.scales import Converter
 from tracehouse.queries.event_blocks.table import STATISTICS, shorten_op_types
 from tracehouse.queries.inspector.frames import new_frame
-from tracehouse.warehouse.statistics.percentiles import interpolate_sorted
+from tracehouse.warehouse.statistics.rollups import interpolate_sorted
 
 MetadataParser = Callable[[list[bytes]], list[Any] | dict[str, Any]]
 

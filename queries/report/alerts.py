@@ -24,7 +24,7 @@ from tracehouse.warehouse.regressions.groups import ChangeGroup, number_builds
 from tracehouse.warehouse.regressions.parts import find_edits
 from tracehouse.warehouse.regressions.series_values import CONTAINERS
 from tracehouse.warehouse.regressions.verdicts import LevelChange
-from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
+from tracehouse.warehouse.statistics.two_samples import LEAST_DUMPS
 
 # The query that shows a measure of whole dumps.
 _QUERIES = {

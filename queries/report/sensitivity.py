@@ -22,8 +22,7 @@ from tracehouse.warehouse.regressions.nightly import Rules, Status
 from tracehouse.warehouse.regressions.replay import Replay
 from tracehouse.warehouse.regressions.series_values import CONTAINERS, name_rows
 from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
-from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
-from tracehouse.warehouse.statistics.two_samples import least_p
+from tracehouse.warehouse.statistics.two_samples import LEAST_DUMPS, least_p
 
 if TYPE_CHECKING:
     pass

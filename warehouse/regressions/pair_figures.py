@@ -15,8 +15,12 @@ from tracehouse.warehouse.regressions.series_values import number_rows
 from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
 from tracehouse.warehouse.statistics.paired_samples import compare_pairs, pool_samples
 from tracehouse.warehouse.statistics.runs import list_alike, places_in_runs
-from tracehouse.warehouse.statistics.sample_sizes import LEAST_PAIRS
-from tracehouse.warehouse.statistics.two_samples import compare_samples, least_p, row_median
+from tracehouse.warehouse.statistics.two_samples import (
+    LEAST_PAIRS,
+    compare_samples,
+    least_p,
+    row_median,
+)
 
 POOL = "pool"
 _POOLED = ("method", "delegate", "operator")  # levels

@@ -15,7 +15,7 @@ from tracehouse.warehouse.regressions.series_values import group_rows
 from tracehouse.warehouse.regressions.verdicts import SeriesVerdict
 from tracehouse.warehouse.statistics.arrays import ROUNDING, Floats, Ints, Mask, log_change
 from tracehouse.warehouse.statistics.device_states import MAD_TO_SD, group_median
-from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS, find_needed_dumps
+from tracehouse.warehouse.statistics.two_samples import LEAST_DUMPS, find_needed_dumps
 
 STATE_DOUBT = 0.15  # share of a state's move by which operators may react differently to it
 SCATTER_RATIO = 3  # standard deviations of the changes of the other operators
