@@ -83,7 +83,7 @@ def lock_hint(wait: float | None) -> Iterator[None]:
     try:
         yield
     except StoreLockedError as error:
-        from tracehouse.warehouse.inbox.served import is_served
+        from tracehouse.warehouse.inbox.inbox import is_served
 
         again = "and run the command again"
         if is_served(Path(error.place)):
@@ -106,7 +106,7 @@ def hand_over_to_service(store: Path, found: FoundDumps, error: StoreLockedError
         StoreLockedError: The process that has the store open is not a service.
         StoreError: The inbox cannot be written.
     """
-    from tracehouse.warehouse.inbox.served import hand_over, is_served
+    from tracehouse.warehouse.inbox.inbox import hand_over, is_served
 
     if not is_served(store):
         raise error
@@ -190,7 +190,7 @@ def service_of(store: Path) -> ServiceChoice | None:
 
     A UsageError is passed on.
     """
-    from tracehouse.warehouse.inbox.served import find_service
+    from tracehouse.warehouse.inbox.inbox import find_service
 
     if service := service_instead_of_store():
         return service

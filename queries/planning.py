@@ -22,8 +22,7 @@ import pyarrow as pa
 
 from tracehouse.warehouse.statistics.arrays import Floats, Ints
 from tracehouse.warehouse.statistics.runs import find_starts
-from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
-from tracehouse.warehouse.statistics.two_samples import exact_null_table
+from tracehouse.warehouse.statistics.two_samples import LEAST_DUMPS, exact_null_table
 
 MOST_DUMPS = 200  # considered
 _MOST_EXACT = 30

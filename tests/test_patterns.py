@@ -53,7 +53,7 @@ FOREIGN = {
     "warehouse.alignment.programs": [
         *("_NUMBER", "_DTYPES", "_PREFIX", "_OTHER_THAN_WORDS", "_TILE"),
     ],
-    "warehouse.archive.retrieval": ["[0-9a-fA-F]{{},64}"],
+    "warehouse.archive.archive": ["[0-9a-fA-F]{{},64}"],
     "warehouse.engine.connection": [
         *("_DAMAGE", "_LOG_DAMAGE", "_FAILED", "_FULL", "_MEMORY", "_ORIGINAL", r"PID (\d+)"),
         *("_CHECKPOINT", "_LATER"),
@@ -62,7 +62,7 @@ FOREIGN = {
     "warehouse.engine.statements": ["_EXPLAIN"],
     "warehouse.lake.layout": ["_PLAIN", "_PART"],
     "warehouse.load.delegate_metadata": ["_MICROKERNEL"],
-    "warehouse.load.isolate": ["_OF_THE_FILE"],
+    "warehouse.load.content": ["FILE_HINT"],
     "warehouse.programs.method_origins": ["_WORD", "_LETTER", "_NODE"],
     "warehouse.programs.operator_names": ["_WORD"],
 }

@@ -17,7 +17,7 @@ from tracehouse.warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
 from tracehouse.warehouse.engine.memory_limit import APPENDING, MemoryLimit, stored_long_values
 from tracehouse.warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER
 from tracehouse.warehouse.errors import FullDiskError, StoreError, WarehouseError, write_error
-from tracehouse.warehouse.inbox.known_dumps import KnownDumps
+from tracehouse.warehouse.inbox.accept import KnownDumps
 from tracehouse.warehouse.inbox.log import find_logs
 from tracehouse.warehouse.inbox.refusals import RefusalQueue, read_conflicts
 from tracehouse.warehouse.opening.doors import errors_while_open
@@ -163,7 +163,7 @@ class Consumer:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        with self.readers.reopening(), self.memory.moved(lambda: self._warehouse.writing):
+        with self.readers.reopening(), self.memory.follow_reopen(lambda: self._warehouse.writing):
             yield
 
     def __enter__(self) -> Consumer:
@@ -299,7 +299,7 @@ class Consumer:
     def _raised_memory(self) -> AbstractContextManager[None]:
         """Give DuckDB more memory while large dumps wait, to index them faster."""
         if self.known.backlog_bytes > _LARGE_BYTES * self.known.backlog_dumps:
-            return self.memory.raised(APPENDING)
+            return self.memory.raise_limit(APPENDING)
         self.memory.lower()
         return nullcontext()
 
@@ -330,7 +330,7 @@ class Consumer:
             try:
                 self._recover()
                 file = self._store / FILE_NAME
-                with self.memory.raised(), errors_while_open(self._store, file):
+                with self.memory.raise_limit(), errors_while_open(self._store, file):
                     result = function()
             finally:
                 if is_snapshot_needed:
@@ -347,7 +347,7 @@ class Consumer:
             self._upkeep.popleft()[1].set_exception(StoreError(str(self._store), _ENDS))
 
     def _record_refusals(self) -> None:
-        with self.refusals.taken() as (refusals, settled):
+        with self.refusals.drain() as (refusals, settled):
             if refusals or settled:
                 self._warehouse.record_refusals(refusals, settled=settled)
                 self.refused.update(refusal.reason for refusal in refusals)

@@ -393,9 +393,9 @@ class Store(StoreAnswers):
         Raises:
             LakeError: The lake cannot be read or written.
         """
+        from tracehouse.warehouse.lake.connections import StoreWithLake
         from tracehouse.warehouse.lake.exporting import export_store
         from tracehouse.warehouse.lake.place import Lake
-        from tracehouse.warehouse.lake.store_with_lake import StoreWithLake
 
         lake = Lake(uri)
         lake.begin()
@@ -501,8 +501,8 @@ def _with_lake(
     """The store with the raw events of a lake, if given."""
     if lake is None:
         return opened
+    from tracehouse.warehouse.lake.connections import StoreWithLake
     from tracehouse.warehouse.lake.place import Lake
-    from tracehouse.warehouse.lake.store_with_lake import StoreWithLake
 
     try:
         answering = StoreWithLake(store, opened.answering.file, Lake(lake))

@@ -118,7 +118,7 @@ def _report(context: typer.Context, out: Path, at: tuple[str, str]) -> None:
 
 def _open_page(store: Path) -> None:
     """Open the page in a browser, if there is a display, as soon as the service listens."""
-    from tracehouse.warehouse.inbox.served import find_service
+    from tracehouse.warehouse.inbox.inbox import find_service
 
     if sys.platform != "darwin" and not {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys():
         return

@@ -151,7 +151,7 @@ def _have_published(store: Path, wait: float, *, is_wanted: bool) -> None:
         return
     from tracehouse.cli.upkeep.task import run_task
     from tracehouse.cli.upkeep.tasks import TakeSnapshot
-    from tracehouse.warehouse.inbox.served import find_service
+    from tracehouse.warehouse.inbox.inbox import find_service
 
     if find_service(store):  # 'tracehouse watch' publishes its own
         run_task(TakeSnapshot(), store, wait=wait)

@@ -353,7 +353,7 @@ def get(file: _File, *, output: _Target = None, store: StorePath = DEFAULT_STORE
     Raises:
         BadParameter: The bytes would go to a terminal.
     """
-    from tracehouse.warehouse.archive.retrieval import find_archived
+    from tracehouse.warehouse.archive.archive import find_archived
 
     entry = find_archived(store, file)
     if output is None and sys.stdout.isatty():

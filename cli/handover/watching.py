@@ -26,9 +26,8 @@ from tracehouse.ingest.watching.places import CurrentNames, WatchedFile, Watched
 from tracehouse.warehouse.consumer import Consumer
 from tracehouse.warehouse.engine.store_file import INBOX_FOLDER
 from tracehouse.warehouse.errors import StoreError, StoreLockedError
-from tracehouse.warehouse.inbox.inbox import Inbox
+from tracehouse.warehouse.inbox.inbox import Inbox, is_served, mark_served
 from tracehouse.warehouse.inbox.records import Delivery, pack_delivery
-from tracehouse.warehouse.inbox.served import is_served, served
 from tracehouse.warehouse.load.summary import IngestSummary
 
 _BATCH_DUMPS = 500
@@ -70,7 +69,7 @@ def open_inbox(store: Path) -> Iterator[InboxWriter]:
             snapshot_seconds=_SNAPSHOT_SECONDS,
         )
         inbox = opened.enter_context(Inbox.open(store))
-        opened.enter_context(served(store))
+        opened.enter_context(mark_served(store))
         with consumer:
             yield InboxWriter(inbox, store, consumer)
         if consumer.problem:

@@ -18,8 +18,7 @@ from tracehouse.warehouse.consumer import Consumer
 from tracehouse.warehouse.engine.store_file import INBOX_FOLDER
 from tracehouse.warehouse.errors import DamagedStoreError, StoreError, WarehouseError
 from tracehouse.warehouse.inbox.accept import Acceptor
-from tracehouse.warehouse.inbox.inbox import Inbox
-from tracehouse.warehouse.inbox.served import FoundService, served
+from tracehouse.warehouse.inbox.inbox import FoundService, Inbox, mark_served
 from tracehouse.warehouse.inbox.spools import clear_spools
 from tracehouse.warehouse.load.children import ChildSidecars
 from tracehouse.warehouse.sandbox.workers import Sandbox
@@ -69,7 +68,7 @@ class Service:
         with ExitStack() as opened:
             self.warehouse = opened.enter_context(_open(store))
             self.warehouse.kept_snapshots = settings.kept_snapshots
-            self._announce = opened.enter_context(served(store))
+            self._announce = opened.enter_context(mark_served(store))
             self.access = Access(store)
             self.sandbox = Sandbox(store, settings.sql_bounds)
             opened.callback(self.sandbox.close)

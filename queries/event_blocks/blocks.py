@@ -21,7 +21,7 @@ from tracehouse.queries.event_blocks.frames import Columns, as_one_type, html_ta
 from tracehouse.queries.event_blocks.logged_values import NO_VALUES, ValuesByRun
 from tracehouse.queries.event_blocks.scales import Converter
 from tracehouse.queries.event_blocks.time_scales import TimeScale
-from tracehouse.warehouse.statistics.percentiles import interpolate_sorted
+from tracehouse.warehouse.statistics.rollups import interpolate_sorted
 
 if TYPE_CHECKING:
     from tracehouse.ingest.producers import Rule

@@ -24,7 +24,7 @@ from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.regressions.changes import ChangeGroup, LevelChange, number_builds
 from tracehouse.warehouse.regressions.parts import find_edits
 from tracehouse.warehouse.regressions.series_values import CONTAINERS
-from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
+from tracehouse.warehouse.statistics.two_samples import LEAST_DUMPS
 
 if TYPE_CHECKING:
     from tracehouse.warehouse.queryable import Queryable

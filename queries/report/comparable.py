@@ -26,7 +26,7 @@ from tracehouse.queries.report.sensitivity import SeriesLimits, describe_sensiti
 from tracehouse.queries.report.settings import Settings
 from tracehouse.warehouse.queryable import Queryable
 from tracehouse.warehouse.regressions.changes import SeriesVerdict
-from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
+from tracehouse.warehouse.statistics.two_samples import LEAST_DUMPS
 
 _BUILDS = """SELECT build, position, build_ordinal, build_parent, committed_at, first_captured_at,
 last_captured_at FROM builds_in_order"""

@@ -60,7 +60,7 @@ from tracehouse.queries.report.verdicts import State
 from tracehouse.warehouse.regressions.changes import SeriesVerdict
 from tracehouse.warehouse.regressions.judging import compare_builds
 from tracehouse.warehouse.statistics.arrays import log_change
-from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
+from tracehouse.warehouse.statistics.two_samples import LEAST_DUMPS
 from tracehouse.warehouse.store import Store
 
 Key = tuple[object, ...]

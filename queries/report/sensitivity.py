@@ -29,8 +29,7 @@ from tracehouse.warehouse.regressions.series_values import (
     name_rows,
 )
 from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
-from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
-from tracehouse.warehouse.statistics.two_samples import least_p
+from tracehouse.warehouse.statistics.two_samples import LEAST_DUMPS, least_p
 
 _METHOD = "method"
 _RANK_EFFICIENCY = 1.05  # ratio of the standard errors of a Mann-Whitney test and a t test

@@ -13,7 +13,7 @@ from tests.support.command import Run
 from tests.support.corpus import CORPUS
 from tests.support.cross_section import cross_section
 from tracehouse import Warehouse
-from tracehouse.warehouse.inbox.served import served
+from tracehouse.warehouse.inbox.inbox import mark_served
 
 DUMP = CORPUS / "real" / "mlp_xnnpack_n1.etdp"
 NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
@@ -107,7 +107,7 @@ def test_the_remedy_for_a_store_in_use_is_told(
 
 
 def test_a_command_is_told_that_a_service_keeps_the_store_open(run: Run, tmp_path: Path) -> None:
-    with Warehouse.open_to_write(tmp_path / "store", create=True), served(tmp_path / "store"):
+    with Warehouse.open_to_write(tmp_path / "store", create=True), mark_served(tmp_path / "store"):
         done = run("store", "snapshot", "--store", tmp_path / "store")
     assert done.error.endswith(
         f"locked by process {os.getpid()}; it is a service or 'tracehouse watch', which keeps the "

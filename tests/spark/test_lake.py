@@ -13,7 +13,7 @@ from tests.support.stores import write
 from tests.support.tasks import TasksHere
 from tests.support.tiny_dumps import tiny_dump, tiny_dump_events
 from tracehouse.warehouse.errors import LakeError
-from tracehouse.warehouse.lake.schemas import TABLES
+from tracehouse.warehouse.lake.layout import TABLES
 from tracehouse.warehouse.spark.ingest import LakeIngest, LakeIngester
 from tracehouse.warehouse.spark.tasks import SparkTasks
 

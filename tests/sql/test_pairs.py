@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.builds import CONV, Builds
 from tests.support.store_rows import run_by_device
-from tracehouse.warehouse.statistics.sample_sizes import LEAST_PAIRS
+from tracehouse.warehouse.statistics.two_samples import LEAST_PAIRS
 
 RELU = "native_call_relu.out"
 STATES = [1.0, 1.3, 0.9, 1.1, 1.6, 0.8, 1.2, 1.45, 0.95, 1.05]  # of the device, pair by pair

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 from tests.support.forks import fork, wait
-from tracehouse.warehouse.engine.seal import seal_of
+from tracehouse.warehouse.engine.store_checks import seal_of
 from tracehouse.warehouse.engine.store_connections import StoreConnections
 from tracehouse.warehouse.engine.store_file import SNAPSHOT_FOLDER
 from tracehouse.warehouse.opening.snapshots import KEPT, find_snapshots

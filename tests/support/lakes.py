@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 
 from tests.support.small_farm import small_farm
 from tracehouse.warehouse.engine.connection import reading
-from tracehouse.warehouse.lake.changes import LakeChange
 from tracehouse.warehouse.lake.commits import AddedFile, read_state
-from tracehouse.warehouse.lake.ids import LakeIds, dump_number
 from tracehouse.warehouse.lake.place import Lake
+from tracehouse.warehouse.lake.plans import LakeChange
+from tracehouse.warehouse.lake.tables import LakeIds, dump_number
 from tracehouse.warehouse.lake.writing import read_dumps, write_parts
 
 _BUILDS = """

@@ -21,7 +21,7 @@ from tracehouse.cli.serve.page import site
 from tracehouse.cli.serve.service import Service
 from tracehouse.cli.serve.settings import ServiceSettings
 from tracehouse.queries.report.nightly import NightKey, nightly_report, pack_night
-from tracehouse.warehouse.engine.seal import seal_of
+from tracehouse.warehouse.engine.store_checks import seal_of
 from tracehouse.warehouse.load import children
 from tracehouse.warehouse.load.children import DecodingChild, DecodingChildren
 from tracehouse.warehouse.opening.snapshots import find_snapshots
@@ -51,7 +51,7 @@ def kept_children() -> DecodingChildren:
 def judge_here(nights: Nights, build: str) -> JudgedNight:
     """The night of a build, judged in this process, which takes less time than to start another."""
     consumer = nights._consumer
-    with consumer.memory.raised(), consumer.readers.lend() as reader:
+    with consumer.memory.raise_limit(), consumer.readers.lend() as reader:
         key = NightKey.of(reader, nights.settings, build)
         return pack_night(key, nightly_report(reader, nights.settings, head=build))
 

@@ -10,7 +10,7 @@ import duckdb
 from tests.support.stores import ingest, write
 from tests.support.tiny_dumps import tiny_dump
 from tracehouse.warehouse.engine.connection import open_reader, use_database
-from tracehouse.warehouse.engine.seal import seal_file
+from tracehouse.warehouse.engine.store_checks import seal_file
 from tracehouse.warehouse.engine.store_file import FILE_NAME, HEADERS_BYTES
 
 CAUSE = "unknown bitpacking mode"

@@ -14,7 +14,7 @@ from tests.support.etrecord_builder import EDGE, build_etrecord, build_program, 
 from tests.support.tiny_dumps import tiny_dump, tiny_dump_events
 from tracehouse.ingest.dump import Dump
 from tracehouse.ingest.manifest.models import Manifest
-from tracehouse.warehouse.load.isolate import describe_conflict
+from tracehouse.warehouse.load.content import describe_conflict
 from tracehouse.warehouse.point import Point
 
 BAD = b"no dump"

@@ -15,8 +15,8 @@ import duckdb
 
 from tests.support.layers import GUARD
 from tracehouse.warehouse.engine import writer
-from tracehouse.warehouse.engine.seal import seal_file
 from tracehouse.warehouse.engine.sql_functions import FUNCTIONS, register_functions
+from tracehouse.warehouse.engine.store_checks import seal_file
 from tracehouse.warehouse.engine.store_file import FILE_NAME, make_file
 
 BUILD = writer._build

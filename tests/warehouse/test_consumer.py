@@ -331,7 +331,7 @@ def test_a_failed_checkpoint_is_answered_by_a_rebuild_while_readers_read_a_snaps
         until(lambda: consumer.problem is None)
         consumer.publish().result()
         assert sha256 in consumer.known.manifests([sha256])
-        with consumer.memory.raised(), consumer.readers.lend() as reader:
+        with consumer.memory.raise_limit(), consumer.readers.lend() as reader:
             assert reader.sql("SELECT sha256 FROM dumps").num_rows == 2
     assert read_failures(store).failure_count == 1
 

@@ -11,13 +11,12 @@ import pyarrow as pa
 from tracehouse.ingest.schemas.upkeep import ARCHIVED_FILES
 from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.archive.entries import Entry
-from tracehouse.warehouse.archive.segment_writer import SegmentWriter
-from tracehouse.warehouse.archive.segments import Segment
+from tracehouse.warehouse.archive.segments import Segment, SegmentWriter
 from tracehouse.warehouse.engine.connection import insert_rows, transaction
 from tracehouse.warehouse.errors import write_errors
 
 _INDEXED = "SELECT segment FROM archive_segments"
-_UNFILE = "DELETE FROM archived_files WHERE segment IN (SELECT unnest(?))"
+_UNMARK = "DELETE FROM archived_files WHERE segment IN (SELECT unnest(?))"
 _LAST = "SELECT coalesce(max(segment), 0) FROM archive_segments"
 _FILED = "SELECT sha256 FROM archived_files WHERE sha256 IN (SELECT unnest(?))"
 # After these errors of a COMMIT, the transaction may or may not be committed.
@@ -39,12 +38,12 @@ def find_unindexed(connection: duckdb.DuckDBPyConnection, archive: Archive) -> l
     ]
 
 
-def unfile_missing(connection: duckdb.DuckDBPyConnection, archive: Archive) -> None:
+def unmark_lost_segments(connection: duckdb.DuckDBPyConnection, archive: Archive) -> None:
     """Mark files in lost segments as not archived, so that the next ingest archives them."""
     gone = read_indexed(connection) - archive.numbers()
     if gone:
         with transaction(connection):
-            connection.execute(_UNFILE, [list(gone)])
+            connection.execute(_UNMARK, [list(gone)])
 
 
 class History:
@@ -123,7 +122,9 @@ class History:
 
 
 @contextmanager
-def recorded(connection: duckdb.DuckDBPyConnection, archive: Archive | None) -> Iterator[History]:
+def record_entries(
+    connection: duckdb.DuckDBPyConnection, archive: Archive | None
+) -> Iterator[History]:
     """A transaction whose entries are sealed in the archive before it is committed.
 
     Raises:

@@ -12,8 +12,14 @@ from tracehouse.ingest.batching import batches
 from tracehouse.ingest.durable import sync_path
 from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.archive.entries import Entry
-from tracehouse.warehouse.archive.segment_writer import UNFINISHED, SegmentWriter
-from tracehouse.warehouse.archive.segments import Segment, check_segment, data_bytes, read_entries
+from tracehouse.warehouse.archive.segments import (
+    UNFINISHED,
+    Segment,
+    SegmentWriter,
+    check_segment,
+    data_bytes,
+    read_entries,
+)
 from tracehouse.warehouse.engine.store_file import check_room
 from tracehouse.warehouse.errors import write_errors
 

@@ -19,7 +19,7 @@ import duckdb
 from tracehouse.warehouse.catalogue.dialect import duckdb_text
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.catalogue.views import named_views, view_text
-from tracehouse.warehouse.engine.connection import registered
+from tracehouse.warehouse.engine.connection import register_temporarily
 
 if TYPE_CHECKING:
     from tracehouse.warehouse.alignment.histories import Sighting, Times
@@ -109,7 +109,7 @@ class AlignedOperators:
         ]
         empty = self._connection.table(VIEW).limit(0).to_arrow_table()
         table = pa.Table.from_pylist(rows, empty.schema)
-        with registered(self._connection, "aligned_rows", table):
+        with register_temporarily(self._connection, "aligned_rows", table):
             self._connection.execute(_KEEP_OPERATORS.format("FROM aligned_rows"))
 
     def _read_histories(self) -> None:
@@ -120,7 +120,7 @@ class AlignedOperators:
             return
         from tracehouse.warehouse.alignment.histories import Sighting
 
-        with registered(self._connection, "varied", varied):
+        with register_temporarily(self._connection, "varied", varied):
             ran = _read(self._connection, "program_sightings")
         self._programs = _read_programs(self._connection, sorted({row["program"] for row in ran}))
         for row in ran:
@@ -198,7 +198,7 @@ def _read_times(
     }
     times: dict[_History, dict[tuple[str, int, int], dict[int, float]]]
     times = defaultdict(lambda: defaultdict(dict))
-    with registered(connection, "steps", pa.table(rows)):
+    with register_temporarily(connection, "steps", pa.table(rows)):
         for row in _read(connection, "times_of_programs"):
             key, one = steps[row["step"]]
             times[key][one.device, one.position, one.program][row["id"]] = row["ns"]

@@ -16,7 +16,7 @@ import pyarrow as pa
 from tracehouse.ingest.manifest.times import EARLIEST
 from tracehouse.ingest.schemas.upkeep import BUILD_ORDER
 from tracehouse.warehouse.catalogue.sql_files import read_statement
-from tracehouse.warehouse.engine.connection import registered
+from tracehouse.warehouse.engine.connection import register_temporarily
 
 # A lake's ids are wider than a store's.
 _SCHEMA = BUILD_ORDER.set(0, BUILD_ORDER.field(0).with_type(pa.int64()))
@@ -167,7 +167,7 @@ def update_build_order(
     if outdated := changed & stored.keys():
         connection.execute(_DELETE, [sorted(outdated)])
     if new := [rows[id_] for id_ in sorted(changed & rows.keys())]:
-        with registered(connection, "ordered", _table(new)):
+        with register_temporarily(connection, "ordered", _table(new)):
             connection.execute("INSERT INTO build_order SELECT * FROM ordered")
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tracehouse.warehouse.statistics import sample_sizes, two_samples
+from tracehouse.warehouse.statistics import two_samples
 from tracehouse.warehouse.statistics import variance_components as split
 from tracehouse.warehouse.statistics.runs import list_alike, order_in_runs
 from tracehouse.warehouse.statistics.steadiness import Steadiness, find_steadiness
@@ -28,8 +28,8 @@ def find_gap(values: pa.Array) -> pa.Array:
 
 
 def smallest_change(values: pa.Array) -> pa.Array:
-    """See `sample_sizes.find_smallest_changes`."""
-    return pa.array(sample_sizes.find_smallest_changes(_rows(values)), from_pandas=True)
+    """See `two_samples.find_smallest_changes`."""
+    return pa.array(two_samples.find_smallest_changes(_rows(values)), from_pandas=True)
 
 
 def steadiness(places: pa.Array, values: pa.Array, warm_up: pa.Array) -> pa.Array:

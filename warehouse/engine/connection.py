@@ -73,7 +73,7 @@ _FAILED = re.compile(
 )
 _MEMORY = re.compile("Out of Memory|could not allocate|failed to (pin|offload)", re.IGNORECASE)
 _ORIGINAL = re.compile('^Original error: "?(.+?)"?$', re.MULTILINE)
-_OF_THE_DISK = {errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+DISK_ERRNOS = {errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 
 _FAILS = (
     "the disk is full or fails ({}); committed data is safe: free some space, or repair the disk, "
@@ -271,7 +271,7 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 @contextmanager
-def registered(
+def register_temporarily(
     connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table | pa.RecordBatchReader
 ) -> Iterator[None]:
     """Let statements of the body select from the rows by a name."""
@@ -288,7 +288,7 @@ def insert_rows(
 ) -> None:
     """Append rows; `where` is a trusted clause that excludes known rows."""
     if rows.num_rows:
-        with registered(connection, "new_rows", rows):
+        with register_temporarily(connection, "new_rows", rows):
             connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_rows {where}")  # noqa: S608
 
 
@@ -314,7 +314,7 @@ def translated_errors(store: Path, file: Path | None = None) -> Iterator[None]:
             mark_torn(store)
         raise failure from error
     except OSError as error:
-        if error.errno not in _OF_THE_DISK:
+        if error.errno not in DISK_ERRNOS:
             raise
         failure = write_error(str(error.filename or store), error, problem="the disk fails")
         raise failure from error

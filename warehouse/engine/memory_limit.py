@@ -65,7 +65,7 @@ class MemoryLimit:
         self.lower()
 
     @contextmanager
-    def raised(self, limit: int = ASKING) -> Iterator[None]:
+    def raise_limit(self, limit: int = ASKING) -> Iterator[None]:
         """Raise the limit for the body, and afterwards until the next `lower`."""
         with self._lock:
             self._asking += 1
@@ -83,14 +83,14 @@ class MemoryLimit:
             self._set(max(self._limit, self._resting))
 
     def lower(self) -> None:
-        """Lower the limit, unless a `raised` body runs or too much memory is in use."""
+        """Lower the limit, unless a `raise_limit` body runs or too much memory is in use."""
         with self._lock:
             if not self._asking:
                 with suppress(duckdb.OutOfMemoryException):  # the limit stays unchanged
                     self._set(self._resting)
 
     @contextmanager
-    def moved(self, opened: Callable[[], duckdb.DuckDBPyConnection]) -> Iterator[None]:
+    def follow_reopen(self, opened: Callable[[], duckdb.DuckDBPyConnection]) -> Iterator[None]:
         """Let the body close the database, and apply the limit to the one that it opens.
 
         If it opens none, limits are kept for the one that a later body opens.

@@ -6,10 +6,18 @@ a column may be computed by a foreign expression, and a view may have the name o
 
 from __future__ import annotations
 
+import os
+import stat
+import zlib
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
 import duckdb
 
 from tracehouse.ingest.schemas.dumps import STORED
 from tracehouse.warehouse.engine.connection import DATABASE
+from tracehouse.warehouse.engine.store_file import HEADERS_BYTES, log_of
 from tracehouse.warehouse.engine.tables import SQL_TYPES, VIEW_ROWS
 from tracehouse.warehouse.errors import StoreError
 
@@ -31,6 +39,10 @@ WHERE database_name = current_database() AND schema_name = 'main'
 """
 # duckdb_columns() would examine every view, too, including DuckDB's own.
 _COLUMNS = "SELECT '{0}', name, type FROM pragma_table_info('main.{0}') WHERE dflt_value IS NULL"
+
+SEAL_SUFFIX = ".seal"
+
+_WRITABLE_BY_OTHERS = 0o022
 
 
 def check_no_foreign_objects(connection: duckdb.DuckDBPyConnection, store: str) -> None:
@@ -71,3 +83,46 @@ def check_tables(connection: duckdb.DuckDBPyConnection, store: str) -> None:
             f"has no table {table} with a column {column} of {type_}: the store was modified; "
             "ingest its dumps into a new store",
         )
+
+
+def seal_of(file: Path) -> Path:
+    """The file with the seal of a database."""
+    return file.with_name(file.name + SEAL_SUFFIX)
+
+
+def seal_file(file: Path, descriptor: int) -> None:
+    """Seal an open database that contains no foreign objects.
+
+    The seal has the permissions of the database; if others may write both, `is_sealed` is false.
+    If the seal cannot be written, the database stays without one.
+    """
+    with suppress(OSError):
+        seal = seal_of(file)
+        seal.unlink(missing_ok=True)
+        opener = partial(os.open, mode=os.fstat(descriptor).st_mode & 0o666)
+        with open(seal, "xb", opener=opener) as target:
+            target.write(_describe(descriptor))
+
+
+def is_sealed(file: Path, descriptor: int) -> bool:
+    """Whether a database is unchanged since this user sealed it, and has no log.
+
+    Call it while DuckDB has the database open, so that no other program can change it any more.
+    """
+    try:
+        seal, wanted = seal_of(file), _describe(descriptor)
+        found = seal.lstat()
+        is_ours = found.st_uid == os.geteuid() and not found.st_mode & _WRITABLE_BY_OTHERS
+        is_like_one = stat.S_ISREG(found.st_mode) and found.st_size == len(wanted)
+        is_same = is_ours and is_like_one and seal.read_bytes() == wanted
+    except OSError:
+        return False
+    return is_same and not log_of(file).exists()
+
+
+def _describe(descriptor: int) -> bytes:
+    """A text that differs for every other file, and for this one after every write to it."""
+    found = os.fstat(descriptor)
+    numbers = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    headers = zlib.crc32(os.pread(descriptor, HEADERS_BYTES, 0))
+    return " ".join(map(str, (*numbers, headers))).encode()

@@ -34,9 +34,12 @@ from tracehouse.warehouse.engine.connection import (
 )
 from tracehouse.warehouse.engine.memory_limit import reading_limit
 from tracehouse.warehouse.engine.migrations import check_version
-from tracehouse.warehouse.engine.seal import is_sealed
 from tracehouse.warehouse.engine.sql_functions import register_functions
-from tracehouse.warehouse.engine.store_checks import check_no_foreign_objects, check_tables
+from tracehouse.warehouse.engine.store_checks import (
+    check_no_foreign_objects,
+    check_tables,
+    is_sealed,
+)
 from tracehouse.warehouse.engine.view_rows import KEPT, find_kept_views, find_state
 from tracehouse.warehouse.engine.views import make_temporary_views, show_pools
 

@@ -17,7 +17,7 @@ import duckdb
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.catalogue.views import digest_of_views, view_text
 from tracehouse.warehouse.engine.aligned_operators import RUNS, VIEW, AlignedOperators, needed_views
-from tracehouse.warehouse.engine.connection import open_cursor, registered, transaction
+from tracehouse.warehouse.engine.connection import open_cursor, register_temporarily, transaction
 from tracehouse.warehouse.engine.views import make_temporary_views
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _keep_view_rows(connection: duckdb.DuckDBPyConnection) -> None:
     ran = read_statement("runs_aligned_anew").replace("$last", str(last))
     kept = {view: _SHOW.format(view) for view in (SIGNATURES, EVENTS)} | {RUNS: ran}
     aligned = _align_operators(connection, kept)
-    with transaction(connection), registered(connection, "aligned", aligned):
+    with transaction(connection), register_temporarily(connection, "aligned", aligned):
         connection.execute(read_statement("keep_operators").replace("$last", str(last)))
         connection.execute(_KEEP_STATE, now)
 

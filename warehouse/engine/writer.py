@@ -11,8 +11,12 @@ from tracehouse.warehouse.engine.connection import open_writer, translated_error
 from tracehouse.warehouse.engine.failed_checkpoints import clear_torn, mark_torn
 from tracehouse.warehouse.engine.log_sum import delete_log_sum, track_log
 from tracehouse.warehouse.engine.migrations import check_version, migrate
-from tracehouse.warehouse.engine.seal import is_sealed, seal_file
-from tracehouse.warehouse.engine.store_checks import check_no_foreign_objects, check_tables
+from tracehouse.warehouse.engine.store_checks import (
+    check_no_foreign_objects,
+    check_tables,
+    is_sealed,
+    seal_file,
+)
 from tracehouse.warehouse.engine.store_file import (
     ARCHIVE_FOLDER,
     FILE_NAME,

@@ -19,7 +19,7 @@ from tracehouse.warehouse.errors import write_errors
 from tracehouse.warehouse.inbox.log import SealedLog, seal_logs
 from tracehouse.warehouse.inbox.records import Damage, LoggedFile, LogRecord, Scan, delete_log
 from tracehouse.warehouse.load.children import ChildDecoder, DecodingChildren, Place
-from tracehouse.warehouse.load.entries import parse_manifest
+from tracehouse.warehouse.load.loader import parse_manifest
 from tracehouse.warehouse.load.pipeline import ingest_dumps
 from tracehouse.warehouse.load.stored_dumps import StoredDumps
 from tracehouse.warehouse.load.summary import IngestProgress, IngestSummary

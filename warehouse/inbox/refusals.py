@@ -87,7 +87,7 @@ class RefusalQueue:
                 self._conflicts.discard(sha256)
 
     @contextmanager
-    def taken(self) -> Iterator[RefusalRecords]:
+    def drain(self) -> Iterator[RefusalRecords]:
         """What there is to record; after an error of the body, it stays in the queue."""
         with self._lock:
             taken = RefusalRecords(self._refusals + self._summary(), self._settled)

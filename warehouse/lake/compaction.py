@@ -8,24 +8,22 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from tracehouse.ingest.batching import batches
-from tracehouse.warehouse.lake.changes import LakeChange
 from tracehouse.warehouse.lake.commits import (
     Commit,
     LakeState,
     commit_path,
+    lake_errors,
     merge_commits,
     new_id,
     read_state,
     sum_bytes,
     write_commit,
 )
-from tracehouse.warehouse.lake.damage import lake_errors
-from tracehouse.warehouse.lake.ids import find_repeated, locate_dumps
 from tracehouse.warehouse.lake.layout import SUFFIX, LakePart, Partition
 from tracehouse.warehouse.lake.place import Lake
-from tracehouse.warehouse.lake.plans import clear_plans, planned_files
-from tracehouse.warehouse.lake.rewriting import remove_dumps, rewrite_parts
-from tracehouse.warehouse.lake.shared_tables import merge_shared_tables
+from tracehouse.warehouse.lake.plans import LakeChange, clear_plans, planned_files
+from tracehouse.warehouse.lake.tables import find_repeated, locate_dumps
+from tracehouse.warehouse.lake.writing import merge_shared_tables, remove_dumps, rewrite_parts
 
 PART_BYTES = 100 << 20  # of its largest file; parts of this size or more are not merged
 GRACE = timedelta(hours=1)  # after this time, no reader uses removed files

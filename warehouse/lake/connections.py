@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
@@ -17,24 +16,40 @@ from tracehouse.warehouse.catalogue.queries import Query, find_filters
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.catalogue.views import named_views, reads_table
 from tracehouse.warehouse.engine.aligned_operators import RUNS, VIEW, Pair
-from tracehouse.warehouse.engine.connection import open_memory, registered
+from tracehouse.warehouse.engine.connection import open_memory, register_temporarily
 from tracehouse.warehouse.engine.store_connections import StoreConnections, Trust
-from tracehouse.warehouse.lake.commits import LakeState, read_filled_state
-from tracehouse.warehouse.lake.damage import lake_errors
-from tracehouse.warehouse.lake.ids import locate_dumps
-from tracehouse.warehouse.lake.layout import LakePart
+from tracehouse.warehouse.lake.commits import LakeState, lake_errors, read_filled_state, read_state
+from tracehouse.warehouse.lake.layout import FACTS, TABLES, LakePart
 from tracehouse.warehouse.lake.place import Lake
-from tracehouse.warehouse.lake.schemas import FACTS
-from tracehouse.warehouse.lake.views import make_order, make_tables, show_files
-
-if TYPE_CHECKING:
-    pass
-
+from tracehouse.warehouse.lake.tables import (
+    locate_dumps,
+    make_order,
+    make_tables,
+    read_columns,
+    register_files,
+    show_files,
+)
 
 # Tables from which a query needs only the rows of its own dumps. From runs, it needs the rows of
 # all dumps of the same models and devices, because these number the run signatures.
 PRUNED_TABLES = [table for table in FACTS if table not in ("dumps", "dropped_events")]
 _SIDES = {"base", "head"}
+
+_DROPPED = """
+SELECT d.sha256, d.dump_id
+FROM warehouse.main.dropped_events AS e JOIN warehouse.main.dumps AS d ON d.dump_id = e.dump_id
+"""
+_ALL_EVENTS = """
+CREATE TEMP VIEW events AS
+SELECT dump_id, {0} FROM warehouse.main.events
+UNION ALL SELECT f.dump_id, {0} FROM {1} AS e JOIN events_in_lake AS f ON f.lake_id = e.dump_id
+"""
+_STILL_DROPPED = """
+CREATE TEMP VIEW dropped_events AS
+SELECT * FROM warehouse.main.dropped_events
+WHERE dump_id NOT IN (SELECT dump_id FROM events_in_lake)
+"""
+_EVENTS_IN_LAKE = pa.schema([("dump_id", pa.int32()), ("lake_id", pa.int64())])
 
 
 def chosen_dumps(
@@ -70,7 +85,7 @@ def select_dumps(
 ) -> list[int]:
     """The dumps that a statement selects for those in its table `chosen`."""
     chosen = pa.table({"dump_id": pa.array(list(dumps), pa.int64())})
-    with registered(connection, "chosen", chosen):
+    with register_temporarily(connection, "chosen", chosen):
         rows = connection.execute(read_statement(statement)).fetchall()
     return [row[0] for row in rows]
 
@@ -194,3 +209,62 @@ def reading_lake(
         for table, paths in ({} if parts is None else state.files_of(parts)).items():
             show_files(connection, lake, table, paths)
         yield connection
+
+
+class StoreWithLake(StoreConnections):
+    """Connections to a store's file whose views also show its dropped events, from a lake."""
+
+    def __init__(
+        self,
+        store: Path,
+        file: Path,
+        lake: Lake,
+        *,
+        writer: duckdb.DuckDBPyConnection | None = None,
+    ) -> None:
+        """Connect to a lake and a store's file, which the caller protects from changes.
+
+        Raises:
+            LakeError: The lake does not exist, or cannot be read.
+        """
+        super().__init__(store, file, writer=writer)
+        lake.check()
+        self._lake, self._state = lake, read_state(lake)
+        self._found = 0
+
+    def note(self, connection: duckdb.DuckDBPyConnection, text: str) -> str:
+        """A note about data that the answer may lack, and about events from the lake."""
+        missed = super().note(connection, text)
+        if not (self._found and reads_table(text, "events")):
+            return missed
+        read = f"raw events of {self._found:,} dumps were read from {self._lake.name}"
+        return f"{read}; {missed}" if missed else read
+
+    def explaining_errors(self) -> AbstractContextManager[None]:
+        """Replace errors of the body if a file of the lake is missing or truncated."""
+        return lake_errors(self._lake, self._state)
+
+    def _open(self, trust: Trust) -> duckdb.DuckDBPyConnection:
+        connection = super()._open(trust)
+        dropped = dict(connection.execute(_DROPPED).fetchall())
+        if dropped:
+            with self.explaining_errors():
+                self._show(connection, dropped)
+        return connection
+
+    def _show(self, connection: duckdb.DuckDBPyConnection, dropped: dict[str, int]) -> None:
+        """Add the lake's events to `events`, and remove their dumps from `dropped_events`."""
+        located = [d for d in locate_dumps(self._lake, self._state) if d.sha256 in dropped]
+        files = self._state.files_of({dump.part for dump in located})
+        tables = (read_columns(self._lake, path, "dump_id") for path in files["dropped_events"])
+        lacking = {dump_id for rows in tables for (dump_id,) in rows}
+        ids = {dump.sha256: dump.dump_id for dump in located if dump.dump_id not in lacking}
+        self._found = len(ids)
+        if not ids:
+            return
+        rows = {"dump_id": [dropped[one] for one in ids], "lake_id": list(ids.values())}
+        connection.register("events_in_lake", pa.table(rows, schema=_EVENTS_IN_LAKE))
+        source = register_files(connection, self._lake, "events", files["events"])
+        rest = ", ".join(TABLES["events"].names[1:])
+        connection.execute(_ALL_EVENTS.format(rest, source))
+        connection.execute(_STILL_DROPPED)

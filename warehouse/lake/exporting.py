@@ -10,18 +10,20 @@ import duckdb
 import pyarrow as pa
 
 from tracehouse.ingest.batching import batches
-from tracehouse.warehouse.lake.changes import LakeChange
-from tracehouse.warehouse.lake.commits import LakeState, read_state, sum_bytes
+from tracehouse.warehouse.lake.commits import LakeState, lake_errors, read_state, sum_bytes
 from tracehouse.warehouse.lake.connections import reading_lake
-from tracehouse.warehouse.lake.damage import lake_errors
-from tracehouse.warehouse.lake.ids import LakeIds, locate_dumps
+from tracehouse.warehouse.lake.layout import SHARED_TABLES
 from tracehouse.warehouse.lake.place import Lake
-from tracehouse.warehouse.lake.plans import clear_plans
-from tracehouse.warehouse.lake.rewriting import remove_dumps
-from tracehouse.warehouse.lake.schemas import SHARED_TABLES
-from tracehouse.warehouse.lake.shared_tables import drop_unreferenced_rows
-from tracehouse.warehouse.lake.views import unmerged_name
-from tracehouse.warehouse.lake.writing import PART_EVENTS, LakeDump, read_dumps, write_parts
+from tracehouse.warehouse.lake.plans import LakeChange, clear_plans
+from tracehouse.warehouse.lake.tables import LakeIds, locate_dumps, unmerged_name
+from tracehouse.warehouse.lake.writing import (
+    PART_EVENTS,
+    LakeDump,
+    drop_unreferenced_rows,
+    read_dumps,
+    remove_dumps,
+    write_parts,
+)
 
 _FORGOTTEN = """
 SELECT sha256 FROM forgotten_dumps WHERE sha256 NOT IN (SELECT sha256 FROM dumps)

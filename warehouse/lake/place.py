@@ -19,8 +19,7 @@ from tracehouse.ingest.durable import replacing
 from tracehouse.ingest.watching.buckets import without_keys
 from tracehouse.warehouse.errors import LakeError
 from tracehouse.warehouse.lake.addresses import check_address
-from tracehouse.warehouse.lake.layout import FORMAT_FILE
-from tracehouse.warehouse.lake.schemas import FORMAT, SCHEMA
+from tracehouse.warehouse.lake.layout import FORMAT, FORMAT_FILE, SCHEMA
 
 # Errors of JSON that is malformed, nested too deeply, or has other values than a lake writes.
 JSON_FAULTS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -29,7 +28,7 @@ _PRESENT = {"format": FORMAT, "schema": SCHEMA}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _FAILURES = (OSError, pa.ArrowException)
 _OWN_FOLDER = PurePosixPath(FORMAT_FILE).parts[0]
-_OF_A_NEW_DISK = "lost+found"
+_LOST_AND_FOUND = "lost+found"
 _REMEDY = "check the address, and your permissions to read and write there"
 _REPAIR = "committed data is safe: repair the disk and run the command again"
 
@@ -184,7 +183,7 @@ class Lake:
         selected = pafs.FileSelector(self.root or "/", allow_not_found=True)
         with self._translated():
             names = sorted(info.base_name for info in self.files.get_file_info(selected))
-        others = [name for name in names if name[0] != "." and name != _OF_A_NEW_DISK]
+        others = [name for name in names if name[0] != "." and name != _LOST_AND_FOUND]
         if others and _OWN_FOLDER not in names:
             raise LakeError(
                 self.name, f"is not a lake, and contains {others[0]}; wanted an empty or new folder"

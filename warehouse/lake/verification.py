@@ -11,14 +11,19 @@ import pyarrow.parquet as pq
 
 from tracehouse.warehouse.engine.checksums import TABLES_OF_DUMPS, dump_checksums
 from tracehouse.warehouse.errors import LakeError
-from tracehouse.warehouse.lake.commits import AddedFile, LakeState, read_filled_state, read_state
+from tracehouse.warehouse.lake.commits import (
+    AddedFile,
+    LakeState,
+    lake_errors,
+    read_filled_state,
+    read_state,
+    size_problem,
+)
 from tracehouse.warehouse.lake.connections import reading_lake
-from tracehouse.warehouse.lake.damage import lake_errors, size_problem
-from tracehouse.warehouse.lake.ids import find_repeated, locate_dumps
-from tracehouse.warehouse.lake.layout import SUFFIX, table_of
+from tracehouse.warehouse.lake.layout import SUFFIX, TABLES, table_of
 from tracehouse.warehouse.lake.place import Lake, LakeFile
 from tracehouse.warehouse.lake.plans import planned_files
-from tracehouse.warehouse.lake.schemas import TABLES
+from tracehouse.warehouse.lake.tables import find_repeated, locate_dumps
 from tracehouse.warehouse.lake.writing import read_dumps
 
 _COUNTS = """

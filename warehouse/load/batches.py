@@ -11,10 +11,15 @@ from tracehouse.ingest.batching import batches
 from tracehouse.ingest.dump import Companion, Dump, HashedFile, Refusal, describe_problem
 from tracehouse.ingest.errors import EtRecordError, ManifestError, SourceError
 from tracehouse.warehouse.archive.entries import Entry
-from tracehouse.warehouse.load.content import UNDECODABLE, Content
-from tracehouse.warehouse.load.decoders import Decoder
-from tracehouse.warehouse.load.isolate import Failure, isolate, isolate_each
-from tracehouse.warehouse.load.new_dump import NewDump
+from tracehouse.warehouse.load.content import (
+    UNDECODABLE,
+    Content,
+    Decoder,
+    Failure,
+    NewDump,
+    isolate,
+    isolate_each,
+)
 from tracehouse.warehouse.programs.reader import Program, ProgramReader
 
 BATCH_BYTES = 4 << 20

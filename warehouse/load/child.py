@@ -10,13 +10,16 @@ from __future__ import annotations
 import codecs
 import gc
 import socket
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
+import numpy as np
 import pyarrow as pa
 
 from tracehouse.ingest.debug_buffer import build_tensors
 from tracehouse.ingest.decode import DecodedBatch, stream_dump
+from tracehouse.ingest.dump import Bytes
 from tracehouse.ingest.errors import DumpError, EtRecordError, ManifestError
 from tracehouse.ingest.etrecord.record import build_etrecord_tables, decode_etrecord, etrecord_id
 from tracehouse.ingest.manifest.sidecars import Sidecar, parse_sidecar
@@ -31,16 +34,24 @@ from tracehouse.warehouse.children.process import (
     tie_to_owner,
 )
 from tracehouse.warehouse.errors import explain_failure
-from tracehouse.warehouse.load.content import decode_content
+from tracehouse.warehouse.load.content import (
+    Content,
+    control_dump,
+    decode_content,
+    describe_failure,
+)
 from tracehouse.warehouse.load.delegate_metadata import load_parsers
-from tracehouse.warehouse.load.isolate import control_dump, describe_failure
 from tracehouse.warehouse.load.logged_data import parse_metadata
-from tracehouse.warehouse.load.messages import FILES, pack_content, pack_decoded
 from tracehouse.warehouse.programs.event_origins import trace_program
+from tracehouse.warehouse.statistics.rollups import Statistics
 
 _PARSED = DELEGATE_METADATA.field("parsed")
 # Of names and texts in zips, pickles and sidecars; Python loads each when it is first used.
 _ENCODINGS = ("ascii", "latin-1", "cp437", "utf-16", "utf-32", "raw-unicode-escape")
+
+FILES = "files"  # a table of files whose bytes come with a request
+
+_DECODED, _ERRORS, _STATISTICS, _RESOLUTION = "decoded/", "errors", "statistics/", "resolution"
 
 
 def serve(channel: int) -> None:
@@ -189,3 +200,52 @@ def _read_files(request: Reply) -> list[memoryview]:
         next(rest) if place is None else request.files[place[0]][place[1] : sum(place[1:])]
         for place in places
     ]
+
+
+def pack_files(files: Sequence[Bytes]) -> Tables:
+    """The bytes of files that are not read from a disk, as a table; nothing without files."""
+    if not files:
+        return {}
+    return {FILES: pa.table({"data": pa.chunked_array(map(_one_value, files), pa.large_binary())})}
+
+
+def _one_value(data: Bytes) -> pa.Array:
+    """An array with these bytes, which are not copied."""
+    offsets = pa.py_buffer(struct.pack("<2q", 0, len(data)))
+    return pa.Array.from_buffers(pa.large_binary(), 1, [None, offsets, pa.py_buffer(data)])
+
+
+def pack_decoded(decoded: DecodedBatch) -> Tables:
+    """All tables of decoded dumps by name."""
+    tables = {_DECODED + name: table for name, table in decoded.tables.items()}
+    return {**tables, _ERRORS: decoded.errors}
+
+
+def unpack_decoded(tables: Tables) -> DecodedBatch:
+    """The argument of `pack_decoded`."""
+    return DecodedBatch(_tables_of(_DECODED, tables), tables[_ERRORS])
+
+
+def pack_content(content: Content) -> Tables:
+    """All tables of decoded dumps and of their statistics by name."""
+    statistics = content.statistics
+    tables = {_STATISTICS + name: table for name, table in statistics.tables.items()}
+    steps = {str(clock): column for clock, column in enumerate(statistics.resolution.T)}
+    resolution = pa.table(steps)
+    return {**pack_decoded(content.decoded), **tables, _RESOLUTION: resolution}
+
+
+def unpack_content(tables: Tables) -> Content:
+    """The argument of `pack_content`."""
+    steps = [column.to_numpy() for column in tables[_RESOLUTION].columns]
+    resolution = np.stack(steps, axis=1)
+    statistics = Statistics(_tables_of(_STATISTICS, tables), resolution)
+    return Content(unpack_decoded(tables), statistics)
+
+
+def _tables_of(prefix: str, tables: Tables) -> dict[str, pa.Table]:
+    return {
+        name.removeprefix(prefix): table
+        for name, table in tables.items()
+        if name.startswith(prefix)
+    }

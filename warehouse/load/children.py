@@ -31,10 +31,8 @@ from tracehouse.warehouse.children.messages import (
 )
 from tracehouse.warehouse.children.process import ChildProcess
 from tracehouse.warehouse.errors import StoreError, explain_failure
-from tracehouse.warehouse.load.content import Content
-from tracehouse.warehouse.load.isolate import ChildError
-from tracehouse.warehouse.load.messages import pack_files, unpack_content, unpack_decoded
-from tracehouse.warehouse.load.new_dump import NewDump
+from tracehouse.warehouse.load.child import pack_files, unpack_content, unpack_decoded
+from tracehouse.warehouse.load.content import ChildError, Content, NewDump
 from tracehouse.warehouse.programs.reader import Program
 
 # Bytes of a file, which do not change while they are decoded: path, offset and size.

@@ -16,18 +16,20 @@ from tracehouse.ingest.errors import DumpError
 from tracehouse.ingest.producers import user_rules
 from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.load.batches import Batch
-from tracehouse.warehouse.load.content import Content, decode_content, stream_apart
-from tracehouse.warehouse.load.decoders import Decoder
-from tracehouse.warehouse.load.isolate import (
+from tracehouse.warehouse.load.content import (
+    Content,
+    Decoder,
     Failure,
+    NewDump,
     control_dump,
+    decode_content,
     describe_conflict,
     explain_refusal,
     isolate,
     isolate_each,
+    stream_apart,
 )
 from tracehouse.warehouse.load.loader import Loader
-from tracehouse.warehouse.load.new_dump import NewDump
 from tracehouse.warehouse.load.summary import IngestSummary
 
 CONFLICT = "conflict"

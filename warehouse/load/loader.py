@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import chain, islice
 
 import duckdb
@@ -15,20 +17,32 @@ from numpy.typing import NDArray
 
 from tracehouse.ingest.decode import DecodedBatch
 from tracehouse.ingest.dump import NOW, Refusal
+from tracehouse.ingest.manifest.fields import FullShape
+from tracehouse.ingest.manifest.models import Manifest
 from tracehouse.ingest.schemas.dumps import INGEST_ERRORS
 from tracehouse.warehouse.archive.archive import Archive
-from tracehouse.warehouse.archive.entries import DROPPED, SETTLED, Entry
-from tracehouse.warehouse.archive.history import History, recorded
+from tracehouse.warehouse.archive.entries import (
+    COMPANIONS,
+    DEBUG_BUFFER,
+    DROPPED,
+    DUMP,
+    ETRECORD,
+    REFUSED,
+    SETTLED,
+    Entry,
+    Ids,
+)
+from tracehouse.warehouse.archive.history import History, record_entries
 from tracehouse.warehouse.catalogue.sql_files import read_statement
-from tracehouse.warehouse.engine.connection import registered
-from tracehouse.warehouse.load.content import Content, number_dumps
-from tracehouse.warehouse.load.dump_rows import DumpRows
-from tracehouse.warehouse.load.entries import attachment_entries, dump_entries, refusal_entries
+from tracehouse.warehouse.engine.connection import register_temporarily
+from tracehouse.warehouse.load.content import Content, NewDump, number_dumps
+from tracehouse.warehouse.load.dump_rows import DumpRows, Facts
 from tracehouse.warehouse.load.logged_data import store_ahead, store_ahead_of_dumps
-from tracehouse.warehouse.load.new_dump import NewDump
 from tracehouse.warehouse.load.stored_events import summarise_stored
 
 _CONFLICTS = "SELECT 1 FROM ingest_errors WHERE reason = 'conflict' LIMIT 1"
+
+_KINDS = {"program": ETRECORD, "debug_buffer": DEBUG_BUFFER}
 
 
 class Loader:
@@ -152,7 +166,7 @@ class Loader:
         rows = [{"source": source, "sha256": sha256} for source, sha256 in files]
         with (
             self._transaction() as (_, history, now),
-            registered(self._connection, "agreed", pa.Table.from_pylist(rows)),
+            register_temporarily(self._connection, "agreed", pa.Table.from_pylist(rows)),
         ):
             settled = self._connection.execute(read_statement("settle_conflicts")).fetchall()
             history.add([Entry(SETTLED, now, source, sha256) for source, sha256 in settled])
@@ -161,7 +175,7 @@ class Loader:
     def _transaction(self) -> Iterator[tuple[DumpRows, History, datetime]]:
         """A transaction; ids assigned in a failed one are discarded."""
         rows, self._rows = self._rows or DumpRows(self._connection, self._indexed), None
-        with recorded(self._connection, self._archive) as history:
+        with record_entries(self._connection, self._archive) as history:
             yield rows, history, datetime.now(UTC)
         self._rows = rows
 
@@ -174,7 +188,7 @@ class Loader:
             distinct.setdefault((one.source, one.sha256, one.reason, one.detail), one)
         timed = list(distinct.values())
         rows = pa.Table.from_pylist([one._asdict() for one in timed], schema=INGEST_ERRORS)
-        with registered(self._connection, "refused", rows):
+        with register_temporarily(self._connection, "refused", rows):
             new = set(self._connection.execute(read_statement("record_refusals")).fetchall())
         history.add(refusal_entries([one for one in timed if one[:5] in new], history))
 
@@ -190,3 +204,86 @@ def _ids_by_index(contents: Sequence[Content], ids: Sequence[int]) -> Iterator[N
 
 def _taken(dump: NewDump, now: datetime) -> NewDump:
     return dump._replace(taken_at=now) if dump.taken_at is NOW else dump
+
+
+def dump_entries(
+    dumps: Sequence[NewDump], facts: Sequence[Facts], history: History
+) -> Iterator[Entry]:
+    """Entries of new dumps, after the entries of their companions."""
+    yield from _companion_entries(dumps, history)
+    for dump, row in zip(dumps, facts, strict=True):
+        yield Entry(
+            DUMP,
+            dump.taken_at,
+            dump.source,
+            dump.sha256,
+            Ids(row["dump_id"], row["device_id"], row["build_id"], row["model_id"]),
+            row["manifest"],
+            row.get("etrecord_sha256") or (dump.program and dump.program.sha256),
+            row.get("debug_buffer_sha256") or (dump.debug_buffer and dump.debug_buffer.sha256),
+            data=dump.data,
+        )
+
+
+def attachment_entries(
+    dumps: Sequence[NewDump], history: History, now: datetime
+) -> Iterator[Entry]:
+    """Entries of companions that came later than their dumps, and of the attachments."""
+    yield from _companion_entries([dump._replace(taken_at=now) for dump in dumps], history)
+    for dump in dumps:
+        yield Entry(
+            COMPANIONS,
+            now,
+            dump.source,
+            dump.sha256,
+            manifest=dump.manifest.canonical_json(),
+            etrecord_sha256=dump.program and dump.program.sha256,
+            debug_buffer_sha256=dump.debug_buffer and dump.debug_buffer.sha256,
+        )
+
+
+def refusal_entries(refusals: Sequence[Refusal], history: History) -> Iterator[Entry]:
+    """Entries of refused files; bytes that the archive holds already are left out."""
+    missing = history.missing(one.sha256 for one in refusals if one.sha256)
+    for one in refusals:
+        data = one.data if one.sha256 in missing else None
+        missing.discard(one.sha256 or "")
+        yield Entry(
+            REFUSED,
+            one.refused_at,
+            one.source,
+            one.sha256,
+            manifest=one.manifest,
+            reason=one.reason,
+            byte_offset=one.byte_offset,
+            detail=one.detail,
+            data=data,
+        )
+
+
+def refusal_of(entry: Entry) -> Refusal:
+    """The refusal in an entry, without the bytes."""
+    return Refusal(
+        *(entry.name, entry.sha256, str(entry.reason), entry.byte_offset, str(entry.detail)),
+        refused_at=entry.recorded_at,
+        manifest=entry.manifest,
+    )
+
+
+@lru_cache(maxsize=4096)
+def parse_manifest(text: str) -> Manifest:
+    """The manifest in an entry, from canonical JSON."""
+    return Manifest.model_validate(FullShape(json.loads(text)))
+
+
+def _companion_entries(dumps: Sequence[NewDump], history: History) -> Iterator[Entry]:
+    """Entries of the ETRecords and debug buffers that the archive does not hold yet."""
+    files = {
+        file.sha256: (_KINDS[name], dump.taken_at, file)
+        for dump in dumps
+        for name, file in dump.companions().items()
+    }
+    missing = history.missing(files)
+    for sha256, (kind, taken_at, file) in files.items():
+        if sha256 in missing:
+            yield Entry(kind, taken_at, file.name, sha256, data=file.data)

@@ -14,7 +14,7 @@ from tracehouse.ingest.debug_buffer import PART_BYTES, build_tensors
 from tracehouse.ingest.dump import HashedFile
 from tracehouse.ingest.schemas.dumps import DELEGATE_METADATA, SHA256, TENSORS
 from tracehouse.warehouse.catalogue.sql_files import read_statement
-from tracehouse.warehouse.engine.connection import insert_rows, registered
+from tracehouse.warehouse.engine.connection import insert_rows, register_temporarily
 from tracehouse.warehouse.load.delegate_metadata import metadata_json
 from tracehouse.warehouse.load.stored_events import append_rows
 
@@ -55,7 +55,7 @@ def attach_buffers(connection: duckdb.DuckDBPyConnection, buffers: Buffers) -> N
     """Look up the tensors of stored dumps in debug buffers, by dump id."""
     rows = _stored_values(connection, buffers)
     hashed = rows.append_column(SHA256, _store_tensors(connection, rows, buffers))
-    with registered(connection, "hashed", hashed):
+    with register_temporarily(connection, "hashed", hashed):
         connection.execute(read_statement("set_tensors"))
 
 

@@ -22,8 +22,13 @@ from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.engine.memory_limit import LongValues, find_long_values
 from tracehouse.warehouse.load.batches import Batch, ManifestAndCompanions, plan_batches, size_of
 from tracehouse.warehouse.load.committer import Committer
-from tracehouse.warehouse.load.content import Content, decode_apart, read_dumps
-from tracehouse.warehouse.load.decoders import OWN_DECODER, Decoder
+from tracehouse.warehouse.load.content import (
+    OWN_DECODER,
+    Content,
+    Decoder,
+    decode_apart,
+    read_dumps,
+)
 from tracehouse.warehouse.load.dump_rows import last_dump, read_doubts
 from tracehouse.warehouse.load.stored_dumps import StoredDumps
 from tracehouse.warehouse.load.stored_events import ROW_GROUP

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tracehouse.ingest.batching import batches
 from tracehouse.ingest.decode import DecodedBatch
 from tracehouse.warehouse.catalogue.sql_files import read_statement
-from tracehouse.warehouse.engine.connection import registered
+from tracehouse.warehouse.engine.connection import register_temporarily
 from tracehouse.warehouse.statistics.arrays import Floats, Ints
 from tracehouse.warehouse.statistics.clock_steps import (
     CLOCKS,
@@ -71,7 +71,7 @@ def _insert(
     rows: pa.Table | pa.RecordBatchReader,
     extra: str = "",
 ) -> None:
-    with registered(connection, "new_rows", rows):
+    with register_temporarily(connection, "new_rows", rows):
         text = f"INSERT INTO {table} BY NAME SELECT * FROM new_rows {extra}"  # noqa: S608
         connection.execute(text)
 

@@ -285,18 +285,20 @@ def catch_up(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
     """
     # Readers need not wait for these imports.
     from tracehouse.warehouse.archive.archive import Archive
-    from tracehouse.warehouse.archive.history import find_unindexed, unfile_missing
+    from tracehouse.warehouse.archive.history import find_unindexed, unmark_lost_segments
     from tracehouse.warehouse.archive.rewriting import clear_leftovers
     from tracehouse.warehouse.upkeep.forget import erase_forgotten, is_unerased
 
     clear_unfinished(store)
     archive = Archive(store)
     clear_leftovers(archive)
-    unfile_missing(connection, archive)
+    unmark_lost_segments(connection, archive)
     segments = find_unindexed(connection, archive)
     if segments:
-        from tracehouse.warehouse.upkeep.archived_batches import Selection  # slow imports
-        from tracehouse.warehouse.upkeep.replay import replay
+        from tracehouse.warehouse.upkeep.replay import (
+            Selection,  # slow imports
+            replay,
+        )
 
         sync_path(archive.folder)  # the writer of a segment may have ended before its name was safe
         replay(connection, archive, Selection(segments))

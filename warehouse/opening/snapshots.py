@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tracehouse.ingest.durable import lock, sync_path, try_lock
-from tracehouse.warehouse.engine.seal import seal_file, seal_of
+from tracehouse.warehouse.engine.store_checks import seal_file, seal_of
 from tracehouse.warehouse.engine.store_file import SNAPSHOT_FOLDER, check_room
 from tracehouse.warehouse.engine.writer import Writer
 from tracehouse.warehouse.errors import StoreError, explain_failure, write_errors

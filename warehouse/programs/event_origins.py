@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tracehouse.ingest.schemas.dumps import STORED
 from tracehouse.warehouse.catalogue.sql_files import read_statement
-from tracehouse.warehouse.engine.connection import insert_rows, registered
+from tracehouse.warehouse.engine.connection import insert_rows, register_temporarily
 from tracehouse.warehouse.programs.correlation import (
     BlockOrigin,
     Correlation,
@@ -65,7 +65,7 @@ def trace_events(connection: duckdb.DuckDBPyConnection, programs: Mapping[int, T
     untraced = connection.sql(read_statement("untraced_runs"), params=ids).to_arrow_table()
     if not untraced.num_rows:
         return
-    with registered(connection, "untraced", untraced):
+    with register_temporarily(connection, "untraced", untraced):
         events = connection.sql(read_statement("untraced_events")).to_arrow_table()
     by_record = {program.id: program for program in programs.values()}
     for own in _of_each_record(events):

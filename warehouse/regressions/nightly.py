@@ -23,8 +23,12 @@ from tracehouse.warehouse.regressions.fleet import Cells, SeriesHistory, gather_
 from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask, log_change
 from tracehouse.warehouse.statistics.device_states import NO_KERNEL
 from tracehouse.warehouse.statistics.runs import find_starts, places_in_runs
-from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS
-from tracehouse.warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p
+from tracehouse.warehouse.statistics.two_samples import (
+    LEAST_DUMPS,
+    SampleComparison,
+    compare_samples,
+    least_p,
+)
 
 HALF = 0.5  # share of a change below which a night is nearer to the old level
 _SUSPICIOUS = 0.7  # share of the smallest relevant change: less is never tested

@@ -26,8 +26,14 @@ from tracehouse.warehouse.statistics.arrays import ROUNDING, Floats, Ints, Mask,
 from tracehouse.warehouse.statistics.device_states import MAD_TO_SD, group_median
 from tracehouse.warehouse.statistics.paired_samples import compare_pairs, pool_samples
 from tracehouse.warehouse.statistics.runs import list_alike, places_in_runs
-from tracehouse.warehouse.statistics.sample_sizes import LEAST_DUMPS, LEAST_PAIRS, find_needed_dumps
-from tracehouse.warehouse.statistics.two_samples import compare_samples, least_p, row_median
+from tracehouse.warehouse.statistics.two_samples import (
+    LEAST_DUMPS,
+    LEAST_PAIRS,
+    compare_samples,
+    find_needed_dumps,
+    least_p,
+    row_median,
+)
 
 POOL = "pool"
 _POOLED = ("method", "delegate", "operator")  # levels

@@ -27,9 +27,9 @@ from tracehouse.warehouse.engine.sql_functions import named_functions
 from tracehouse.warehouse.engine.store_connections import find_pair
 from tracehouse.warehouse.lake.commits import LakeState, read_filled_state
 from tracehouse.warehouse.lake.connections import LakeConnections, reading_lake
+from tracehouse.warehouse.lake.layout import FACTS, SHARED_TABLES, TABLES
 from tracehouse.warehouse.lake.place import Lake
-from tracehouse.warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES
-from tracehouse.warehouse.lake.views import shared_select, unmerged_name
+from tracehouse.warehouse.lake.tables import shared_select, unmerged_name
 from tracehouse.warehouse.regressions.computed import Judges, answer_computed
 from tracehouse.warehouse.regressions.fleet import MinChange, order_nights
 from tracehouse.warehouse.regressions.judging import JudgePart

@@ -18,8 +18,7 @@ from tracehouse.ingest.errors import ManifestError, SourceError
 from tracehouse.ingest.manifest.models import Manifest
 from tracehouse.ingest.watching.places import WatchedPlace
 from tracehouse.warehouse.lake.layout import UNKNOWN_DATE, Partition, name_part
-from tracehouse.warehouse.load.content import read_dumps
-from tracehouse.warehouse.load.isolate import describe_conflict
+from tracehouse.warehouse.load.content import describe_conflict, read_dumps
 from tracehouse.warehouse.spark.inboxes import ManifestDefaults, local_dumps, open_place
 
 _BYTE_COUNT = pa.field("byte_count", pa.int64())

@@ -15,22 +15,20 @@ from typing import TYPE_CHECKING
 from tracehouse.ingest.dump import Refusal
 from tracehouse.warehouse.engine.migrations import store_in_memory
 from tracehouse.warehouse.errors import LakeError
-from tracehouse.warehouse.lake.changes import LakeChange
 from tracehouse.warehouse.lake.commits import (
     AddedFile,
     Commit,
     LakeState,
+    lake_errors,
     moment_of,
     new_id,
     read_state,
     write_commit,
 )
-from tracehouse.warehouse.lake.damage import lake_errors
-from tracehouse.warehouse.lake.ids import locate_dumps
 from tracehouse.warehouse.lake.place import Lake
-from tracehouse.warehouse.lake.plans import finish_plans
-from tracehouse.warehouse.lake.rewriting import remove_dumps
-from tracehouse.warehouse.lake.writing import write_group
+from tracehouse.warehouse.lake.plans import LakeChange, finish_plans
+from tracehouse.warehouse.lake.tables import locate_dumps
+from tracehouse.warehouse.lake.writing import remove_dumps, write_group
 from tracehouse.warehouse.load.loader import Loader
 from tracehouse.warehouse.spark.decoding import DecodedGroups, decode_groups
 from tracehouse.warehouse.spark.groups import (

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from tracehouse.ingest.dump import Refusal
 from tracehouse.warehouse.errors import LakeError
 from tracehouse.warehouse.lake.commits import LakeState
-from tracehouse.warehouse.lake.ids import dump_number
 from tracehouse.warehouse.lake.place import Lake
 from tracehouse.warehouse.lake.plans import finish_plans, list_plans, write_plan
-from tracehouse.warehouse.lake.tables import open_files
+from tracehouse.warehouse.lake.tables import dump_number, open_files
 from tracehouse.warehouse.lake.writing import group_files
 from tracehouse.warehouse.spark.groups import DumpGroup, KnownDump
 

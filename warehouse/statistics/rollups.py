@@ -17,11 +17,11 @@ from tracehouse.ingest.tables.clocks import is_wrong
 from tracehouse.warehouse.statistics.arrays import Floats, Ints, Mask
 from tracehouse.warehouse.statistics.clock_steps import (
     CLOCKS,
+    ROUNDED_STEP,
     Readings,
     estimate_steps,
     find_timers,
 )
-from tracehouse.warehouse.statistics.percentiles import grouped_median, interpolate_sorted
 from tracehouse.warehouse.statistics.runs import find_starts
 from tracehouse.warehouse.statistics.totals import has_repeats, total_events
 
@@ -280,3 +280,42 @@ def _describe_steady(
         stats["steady_count"][members[rows]] = ordered.shape[1]
         stats["steady_p50_ticks"][members[rows]] = interpolate_sorted(ordered, 0.5)
         stats["steady_grouped_ticks"][members[rows]] = grouped_median(ordered, steps[rows])
+
+
+def interpolate_sorted(rows: NDArray[np.generic], share: float) -> NDArray[np.float64]:
+    """The quantile at `share` (0 to 1) of each row of sorted samples, at least one per row."""
+    position = (rows.shape[1] - 1) * share
+    low = int(position)
+    high = min(low + 1, rows.shape[1] - 1)
+    below, above = rows[:, low].astype(np.float64), rows[:, high].astype(np.float64)
+    weight = position - low
+    upper: NDArray[np.float64] = above - (above - below) * (1 - weight)
+    lower: NDArray[np.float64] = below + (above - below) * weight
+    return upper if weight >= 0.5 else lower
+
+
+def grouped_median(rows: NDArray[np.integer[Any]], steps: NDArray[np.float64]) -> Floats:
+    """The grouped median of each row of sorted durations, at least one per row; 0 or more.
+
+    Samples of one number of steps are assumed to be spread evenly over the step, half of it to
+    either side, so that the median moves when samples move from one count to the next. If half of
+    the samples lie on each side between two counts, the result is the median itself.
+
+    Args:
+        rows: Durations in ticks.
+        steps: Ticks by which the clock of each row counts. Durations by a clock of long steps that
+            are a tick apart are of one count, which was rounded in two ways.
+    """
+    size = rows.shape[1]
+    middle, upper = rows[:, (size - 1) // 2], rows[:, size // 2]
+    rounded = (steps >= ROUNDED_STEP).astype(rows.dtype)
+    lowest, highest = (middle - rounded)[:, None], (middle + rounded)[:, None]
+    below = np.count_nonzero(rows < lowest, axis=1)
+    at = np.count_nonzero(rows <= highest, axis=1) - below
+    level = middle.astype(np.float64)
+    if rounded.any():
+        is_at = (rows >= lowest) & (rows <= highest)
+        level += np.where(is_at, rows - middle[:, None], 0).sum(axis=1) / at
+    value: Floats = level + steps * ((size / 2 - below) / at - 0.5)
+    between = interpolate_sorted(rows, 0.5)
+    return np.where(upper - middle <= rounded, np.maximum(value, 0), between)

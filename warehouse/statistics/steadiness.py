@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tracehouse.warehouse.statistics.arrays import Floats
-from tracehouse.warehouse.statistics.percentiles import interpolate_sorted
+from tracehouse.warehouse.statistics.rollups import interpolate_sorted
 
 
 class Steadiness(NamedTuple):

@@ -17,14 +17,13 @@ from tracehouse.ingest.manifest.resolver import correct_manifest
 from tracehouse.ingest.schemas.dumps import DUMPS
 from tracehouse.warehouse.archive.entries import AMENDED, Entry, Ids
 from tracehouse.warehouse.catalogue.sql_files import read_statement
-from tracehouse.warehouse.engine.connection import registered
+from tracehouse.warehouse.engine.connection import register_temporarily
 from tracehouse.warehouse.errors import QueryError
-from tracehouse.warehouse.load.dump_rows import DumpRows, replace_counters
-from tracehouse.warehouse.load.entries import parse_manifest
-from tracehouse.warehouse.load.ids import merge_dimensions
+from tracehouse.warehouse.load.dump_rows import DumpRows, merge_dimensions, replace_counters
+from tracehouse.warehouse.load.loader import parse_manifest
 from tracehouse.warehouse.load.logged_data import parse_metadata
 from tracehouse.warehouse.upkeep.choice import ChosenDump
-from tracehouse.warehouse.upkeep.recording import recorded_upkeep
+from tracehouse.warehouse.upkeep.recording import record_upkeep
 
 _NUMBERS = "SELECT sha256, dump_id FROM dumps WHERE sha256 IN (SELECT unnest(?))"
 _FACTS = (
@@ -95,7 +94,7 @@ def amend_manifests(
         StoreError: The store cannot be written.
     """
     now = datetime.now(UTC)
-    with recorded_upkeep(connection, store) as history:
+    with record_upkeep(connection, store) as history:
         rows = DumpRows(connection)
         entries = [
             Entry(
@@ -124,7 +123,7 @@ def amend_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry])
         {"sha256": sha256, **rows.manifest_facts(manifest, ids[sha256])}
         for sha256, manifest in manifests.items()
     ]
-    with registered(connection, "amended", pa.Table.from_pylist(facts, _AMENDED)):
+    with register_temporarily(connection, "amended", pa.Table.from_pylist(facts, _AMENDED)):
         connection.execute(read_statement("set_manifest_facts"))
     replace_counters(connection, {known[sha256]: one for sha256, one in manifests.items()})
     _parse_again(connection, manifests)
@@ -145,7 +144,7 @@ def _parse_again(connection: duckdb.DuckDBPyConnection, manifests: Mapping[str, 
     rows = connection.sql(text, params={"hashes": hashes}).to_arrow_table()
     if rows.num_rows:
         parsed = parse_metadata(rows, lambda index: manifests[hashes[index]].model.backend)
-        with registered(connection, "parsed_metadata", parsed):
+        with register_temporarily(connection, "parsed_metadata", parsed):
             connection.execute(read_statement("set_metadata"))
 
 

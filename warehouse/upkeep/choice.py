@@ -9,7 +9,7 @@ import duckdb
 
 from tracehouse.ingest.manifest.fields import find_key, name_values
 from tracehouse.ingest.schemas.attributes import compose
-from tracehouse.warehouse.archive.retrieval import check_prefix
+from tracehouse.warehouse.archive.archive import check_prefix
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.errors import NoSuchDumpError, QueryError
 

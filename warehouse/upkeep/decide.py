@@ -19,7 +19,7 @@ from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.connection import insert_rows
 from tracehouse.warehouse.errors import QueryError
 from tracehouse.warehouse.point import Point
-from tracehouse.warehouse.upkeep.recording import current_user, recorded_upkeep
+from tracehouse.warehouse.upkeep.recording import current_user, record_upkeep
 
 _KEY = "(group_id, state, decided_at)"
 _IS_NEW = f"WHERE {_KEY} NOT IN (SELECT {_KEY} FROM group_decisions)"  # noqa: S608
@@ -107,7 +107,7 @@ def _record(
     facts: Mapping[str, object],
 ) -> None:
     entry = Entry(DECIDED, datetime.now(UTC), name, reason=state, detail=json.dumps(facts))
-    with recorded_upkeep(connection, store) as history:
+    with record_upkeep(connection, store) as history:
         history.add([entry])
         store_decisions(connection, [entry])
 

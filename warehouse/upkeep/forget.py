@@ -27,13 +27,17 @@ from tracehouse.warehouse.archive.rewriting import delete_segments, rewrite_segm
 from tracehouse.warehouse.archive.segments import read_entries
 from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.checksums import TABLES_OF_DUMPS
-from tracehouse.warehouse.engine.connection import registered, transaction, translated_errors
+from tracehouse.warehouse.engine.connection import (
+    register_temporarily,
+    transaction,
+    translated_errors,
+)
 from tracehouse.warehouse.engine.store_file import FILE_NAME
 from tracehouse.warehouse.errors import StoreError
-from tracehouse.warehouse.load.ids import merge_dimensions
+from tracehouse.warehouse.load.dump_rows import merge_dimensions
 from tracehouse.warehouse.upkeep.choice import ChosenDump
 from tracehouse.warehouse.upkeep.compact import delete_snapshots, request_compaction
-from tracehouse.warehouse.upkeep.recording import current_user, recorded_upkeep
+from tracehouse.warehouse.upkeep.recording import current_user, record_upkeep
 
 _COMPANIONS = (ETRECORD, DEBUG_BUFFER)
 _FILE = pa.schema([ARCHIVED_FILES.field(name) for name in ("sha256", "segment")])
@@ -69,7 +73,7 @@ def forget_dumps(
     request_compaction(store)
     now, who = datetime.now(UTC), user or current_user()
     entries = [Entry(FORGOTTEN, now, "", dump.sha256, detail=who) for dump in dumps]
-    with recorded_upkeep(connection, store) as history:
+    with record_upkeep(connection, store) as history:
         history.add(entries)
         delete_dumps(connection, entries)
     with translated_errors(store):
@@ -88,7 +92,7 @@ def delete_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]
     Notes on points without other dumps are such rows.
     """
     rows = pa.Table.from_pylist([forgotten_row(entry) for entry in entries], _FORGOTTEN)
-    with registered(connection, "forgotten", rows):
+    with register_temporarily(connection, "forgotten", rows):
         for name in sorted(TABLES_OF_DUMPS, key="dumps".__eq__):
             connection.execute(f"DELETE FROM {name} WHERE dump_id IN ({_GONE})")  # noqa: S608
         connection.execute(read_statement("record_forgotten"))
@@ -144,7 +148,7 @@ def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
 
 def _mark_erased(connection: duckdb.DuckDBPyConnection, kept: pa.Table) -> None:
     """Record that the archive has only these files; then no forgotten dump is in it."""
-    with transaction(connection), registered(connection, "kept_files", kept):
+    with transaction(connection), register_temporarily(connection, "kept_files", kept):
         connection.execute(read_statement("keep_archived_files"))
 
 

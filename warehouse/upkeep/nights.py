@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from tracehouse.ingest.schemas.upkeep import JUDGED_NIGHTS
 from tracehouse.warehouse.archive.entries import JUDGED, Entry
-from tracehouse.warehouse.engine.connection import insert_rows, registered
-from tracehouse.warehouse.upkeep.recording import recorded_upkeep
+from tracehouse.warehouse.engine.connection import insert_rows, register_temporarily
+from tracehouse.warehouse.upkeep.recording import record_upkeep
 
 _REPLACE = """DELETE FROM judged_nights
 WHERE (build, settings) IN (SELECT build, settings FROM new_nights)"""
@@ -49,7 +49,7 @@ def keep_night(connection: duckdb.DuckDBPyConnection, store: Path, night: Judged
         detail=json.dumps(facts),
         data=night.report,
     )
-    with recorded_upkeep(connection, store) as history:
+    with record_upkeep(connection, store) as history:
         history.add([entry])
         store_nights(connection, [entry])
 
@@ -66,7 +66,7 @@ def delete_nights(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
         for build, settings in nights
     ]
     if entries:
-        with recorded_upkeep(connection, store) as history:
+        with record_upkeep(connection, store) as history:
             history.add(entries)
             store_nights(connection, entries)
 
@@ -84,7 +84,7 @@ def store_nights(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]
         row = night_row(entry)
         rows[row["build"], row["settings"]] = row
     keys = pa.Table.from_pylist(list(rows.values()), _KEYS)
-    with registered(connection, "new_nights", keys):
+    with register_temporarily(connection, "new_nights", keys):
         connection.execute(_REPLACE)
     kept = [row for row in rows.values() if row["report"] is not None]
     insert_rows(connection, "judged_nights", pa.Table.from_pylist(kept, JUDGED_NIGHTS))

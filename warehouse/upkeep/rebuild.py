@@ -44,11 +44,10 @@ from tracehouse.warehouse.errors import (
     WarehouseError,
 )
 from tracehouse.warehouse.load.summary import IngestProgress
-from tracehouse.warehouse.upkeep.archived_batches import Selection
 from tracehouse.warehouse.upkeep.compact import clear_compaction_request
 from tracehouse.warehouse.upkeep.forget import erase_forgotten, is_unerased
 from tracehouse.warehouse.upkeep.nights import delete_nights
-from tracehouse.warehouse.upkeep.replay import describe_lost, replay
+from tracehouse.warehouse.upkeep.replay import Selection, describe_lost, replay
 from tracehouse.warehouse.upkeep.verification_record import forget_damages, read_record
 
 Progress = Callable[[IngestProgress], None]

@@ -10,18 +10,18 @@ from pathlib import Path
 import duckdb
 
 from tracehouse.warehouse.archive.archive import Archive
-from tracehouse.warehouse.archive.history import History, recorded
+from tracehouse.warehouse.archive.history import History, record_entries
 from tracehouse.warehouse.engine.connection import translated_errors
 
 
 @contextmanager
-def recorded_upkeep(connection: duckdb.DuckDBPyConnection, store: Path) -> Iterator[History]:
+def record_upkeep(connection: duckdb.DuckDBPyConnection, store: Path) -> Iterator[History]:
     """A transaction whose entries are first sealed in the archive.
 
     Raises:
         StoreError: The archive cannot be written, or the disk is full.
     """
-    with translated_errors(store), recorded(connection, Archive(store)) as history:
+    with translated_errors(store), record_entries(connection, Archive(store)) as history:
         yield history
 
 

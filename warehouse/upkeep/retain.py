@@ -18,9 +18,9 @@ from tracehouse.ingest.schemas.dumps import DUMPS
 from tracehouse.ingest.schemas.fields import UTC_US
 from tracehouse.warehouse.archive.entries import DROPPED, Entry
 from tracehouse.warehouse.catalogue.sql_files import read_statement
-from tracehouse.warehouse.engine.connection import registered
+from tracehouse.warehouse.engine.connection import register_temporarily
 from tracehouse.warehouse.load.summary import IngestProgress
-from tracehouse.warehouse.upkeep.recording import recorded_upkeep
+from tracehouse.warehouse.upkeep.recording import record_upkeep
 
 _DROPPED = pa.schema([DUMPS.field("sha256"), pa.field("recorded_at", UTC_US)])
 _HELD = "SELECT dump_id FROM dumps WHERE sha256 IN (SELECT sha256 FROM dropped)"
@@ -82,7 +82,7 @@ def drop_old_events(
     for numbers in parts:
         rows = old.slice(numbers[0], len(numbers)).select(["source", "sha256"]).to_pylist()
         entries = [Entry(DROPPED, now, row["source"], row["sha256"]) for row in rows]
-        with recorded_upkeep(connection, store) as history:
+        with record_upkeep(connection, store) as history:
             history.add(entries)
             drop_events(connection, entries)
         if progress:
@@ -92,7 +92,7 @@ def drop_old_events(
 def drop_events(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:
     """Drop the events of dumps, which get histograms first; their other rows stay."""
     rows = [{"sha256": one.sha256, "recorded_at": one.recorded_at} for one in entries]
-    with registered(connection, "dropped", pa.Table.from_pylist(rows, _DROPPED)):
+    with register_temporarily(connection, "dropped", pa.Table.from_pylist(rows, _DROPPED)):
         dumps = [row[0] for row in connection.execute(_HELD).fetchall()]
         connection.execute(read_statement("fill_histograms"), {"dumps": dumps})
         connection.execute(read_statement("drop_events"))

@@ -36,10 +36,9 @@ from tracehouse.warehouse.engine.store_file import FILE_NAME
 from tracehouse.warehouse.engine.tables import VIEW_ROWS
 from tracehouse.warehouse.engine.view_rows import checkpoint, find_kept_views
 from tracehouse.warehouse.load.children import ChildDecoder, DecodingChildren
-from tracehouse.warehouse.load.decoders import OWN_DECODER, Decoder
+from tracehouse.warehouse.load.content import OWN_DECODER, Decoder
 from tracehouse.warehouse.load.summary import IngestProgress
-from tracehouse.warehouse.upkeep.archived_batches import Selection
-from tracehouse.warehouse.upkeep.replay import replay
+from tracehouse.warehouse.upkeep.replay import Selection, replay
 from tracehouse.warehouse.upkeep.verification_record import record_verification
 
 _DUMPS = "SELECT dump_id, sha256, source FROM dumps"

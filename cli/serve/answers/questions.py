@@ -165,7 +165,7 @@ async def query_store(request: Request, answer: Callable[[Store], _Answer]) -> _
 
     def run_query() -> _Answer:
         with (
-            service.consumer.memory.raised(service.settings.query_bytes),
+            service.consumer.memory.raise_limit(service.settings.query_bytes),
             service.reader(pools) as reader,
             reader.within(service.settings.query_seconds, stop),
         ):

@@ -11,7 +11,7 @@ from pathlib import Path
 from tracehouse.cli.serve.http.endpoints import TooLargeProblem
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.settings import MOST_WAITING, ServiceSettings
-from tracehouse.warehouse.inbox.known_dumps import KnownDumps
+from tracehouse.warehouse.inbox.accept import KnownDumps
 
 _SOON, _LATER = 1, 5  # seconds after which a client may try again
 _HELD_BYTES = 64 << 20  # in memory, of all bodies that are being received

@@ -13,7 +13,7 @@ import pytest
 from tests.support.command import COMMAND, ENVIRONMENT, Run, run_process
 from tracehouse import Warehouse
 from tracehouse.cli.commands.demo import _open_page
-from tracehouse.warehouse.inbox.served import FoundService, served
+from tracehouse.warehouse.inbox.inbox import FoundService, mark_served
 
 
 @pytest.mark.system
@@ -66,7 +66,7 @@ def test_page_opens_by_itself_only_where_there_is_a_display(
     monkeypatch.setattr(sys, "platform", "linux")
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
-    with served(tmp_path) as announce:
+    with mark_served(tmp_path) as announce:
         announce(FoundService("http://127.0.0.1:9", "key"))
         _open_page(tmp_path)
         assert opened == []

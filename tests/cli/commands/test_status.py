@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.support.command import Run
 from tracehouse import Warehouse
-from tracehouse.warehouse.inbox.served import FoundService, served
+from tracehouse.warehouse.inbox.inbox import FoundService, mark_served
 
 
 def test_people_see_a_line_per_fact_that_is_known(run: Run, farm_copy: Path) -> None:
@@ -29,7 +29,7 @@ def test_programs_see_one_row(run: Run, farm_copy: Path) -> None:
 def test_a_service_that_does_not_answer_is_told_and_the_files_are_read(
     run: Run, farm_copy: Path
 ) -> None:
-    with served(farm_copy) as announce:
+    with mark_served(farm_copy) as announce:
         announce(FoundService("http://127.0.0.1:9", "key"))
         done = run("status", "--store", farm_copy, "--format", "json")
     ((row),) = json.loads(done.text)

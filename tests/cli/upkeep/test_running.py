@@ -21,7 +21,7 @@ from tests.support.waiting import until
 from tracehouse import Warehouse
 from tracehouse.cli.serve.access.authorization import Scope
 from tracehouse.cli.serve.access.tokens import create_token
-from tracehouse.warehouse.inbox.served import find_service
+from tracehouse.warehouse.inbox.inbox import find_service
 
 _FIRST = sha256_of(tiny_dump(0))
 # In this order; each changes what the next ones find.

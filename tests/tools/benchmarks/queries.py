@@ -23,9 +23,8 @@ from tests.tools.benchmarks.record import Figures
 from tests.tools.simulation.dump_template import repeat_runs
 from tracehouse import Warehouse
 from tracehouse.ingest.manifest.resolver import Manifest
-from tracehouse.warehouse.load.content import decode_content
+from tracehouse.warehouse.load.content import NewDump, decode_content
 from tracehouse.warehouse.load.loader import Loader
-from tracehouse.warehouse.load.new_dump import NewDump
 
 QUERIES: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("all percentiles", "percentiles", {}),

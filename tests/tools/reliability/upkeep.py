@@ -30,7 +30,7 @@ from tracehouse import Warehouse
 from tracehouse.ingest.schemas.dumps import STORED
 from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.archive.verification import indexed_segments, verify_archive
-from tracehouse.warehouse.engine.seal import seal_of
+from tracehouse.warehouse.engine.store_checks import seal_of
 from tracehouse.warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER
 from tracehouse.warehouse.errors import StoreError
 from tracehouse.warehouse.upkeep.rebuild import rebuild_store

@@ -31,7 +31,7 @@ def test_an_interrupted_transaction_leaves_a_segment_only_if_it_is_committed(
         with (
             watched(interrupt),
             pytest.raises(KeyboardInterrupt),
-            history.recorded(connection, archive) as entries,
+            history.record_entries(connection, archive) as entries,
         ):
             entries.add([Entry(REFUSED, NOW, "a")])
         assert archive.numbers() == read_indexed(connection) == numbers

@@ -11,8 +11,7 @@ import pytest
 from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.archive.entries import DUMP, Entry
 from tracehouse.warehouse.archive.rewriting import clear_leftovers, merge_segments, rewrite_segments
-from tracehouse.warehouse.archive.segment_writer import PART_BYTES, ROW_GROUP_BYTES
-from tracehouse.warehouse.archive.segments import Segment
+from tracehouse.warehouse.archive.segments import PART_BYTES, ROW_GROUP_BYTES, Segment
 from tracehouse.warehouse.archive.verification import verify_archive
 from tracehouse.warehouse.errors import ArchiveError
 

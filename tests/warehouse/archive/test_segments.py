@@ -11,8 +11,14 @@ import pyarrow as pa
 import pytest
 
 from tracehouse.warehouse.archive.entries import DEBUG_BUFFER, DUMP, REFUSED, Entry, Ids
-from tracehouse.warehouse.archive.segment_writer import PART_BYTES, ROW_GROUP_BYTES, SegmentWriter
-from tracehouse.warehouse.archive.segments import Segment, check_segment, read_entries
+from tracehouse.warehouse.archive.segments import (
+    PART_BYTES,
+    ROW_GROUP_BYTES,
+    Segment,
+    SegmentWriter,
+    check_segment,
+    read_entries,
+)
 from tracehouse.warehouse.errors import ArchiveError
 
 NOW = datetime(2026, 11, 22, 5, 30, 1, 250, tzinfo=UTC)

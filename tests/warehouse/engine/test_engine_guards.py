@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tracehouse.warehouse.engine.connection import open_writer, registered, use_database
+from tracehouse.warehouse.engine.connection import open_writer, register_temporarily, use_database
 from tracehouse.warehouse.engine.store_file import spill_of
 
 Row = tuple[Any, ...]
@@ -71,7 +71,7 @@ def events() -> dict[str, np.ndarray[Any, np.dtype[np.int64]]]:
 
 def store(connection: duckdb.DuckDBPyConnection, **tables: dict[str, Any]) -> None:
     for name, columns in tables.items():
-        with registered(connection, "given", pa.table(columns)):
+        with register_temporarily(connection, "given", pa.table(columns)):
             connection.execute(f"CREATE TABLE {name} AS SELECT * FROM given")  # noqa: S608
     connection.execute("CHECKPOINT")
 

@@ -25,8 +25,8 @@ def limit_of(connection: duckdb.DuckDBPyConnection) -> str:
 def test_more_may_be_taken_while_somebody_asks(connection: duckdb.DuckDBPyConnection) -> None:
     memory = MemoryLimit(connection)
     assert limit_of(connection) == "64.0 MiB"
-    with memory.raised():
-        with memory.raised():
+    with memory.raise_limit():
+        with memory.raise_limit():
             memory.lower()
             assert limit_of(connection) == "512.0 MiB"
         memory.lower()
@@ -45,11 +45,11 @@ def test_more_that_is_needed_may_be_taken_from_then_on(
     memory.allow(0)
     memory.lower()
     assert limit_of(connection) == "65.0 MiB"
-    with memory.raised():
+    with memory.raise_limit():
         memory.allow(1 << 30)
     memory.lower()
     assert limit_of(connection) == "1.0 GiB"
-    with memory.raised():
+    with memory.raise_limit():
         assert limit_of(connection) == "1.0 GiB"
     memory.allow(1 << 50)
     assert limit_of(connection) == "2.0 GiB"
@@ -59,7 +59,7 @@ def test_more_that_is_needed_may_be_taken_from_then_on(
 def test_what_is_in_use_is_let_go_of_later(connection: duckdb.DuckDBPyConnection) -> None:
     memory = MemoryLimit(connection)
     connection.execute("SET temp_directory = ''")
-    with memory.raised():
+    with memory.raise_limit():
         connection.execute("CREATE TABLE much AS SELECT hash(i) FROM range(20_000_000) AS t(i)")
     memory.lower()
     assert limit_of(connection) == "512.0 MiB"
@@ -95,10 +95,10 @@ def test_a_limit_is_kept_for_the_database_that_is_opened_at_last(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
     memory = MemoryLimit(connection)
-    with pytest.raises(ZeroDivisionError), memory.moved(lambda: connection):
+    with pytest.raises(ZeroDivisionError), memory.follow_reopen(lambda: connection):
         raise ZeroDivisionError
-    with memory.raised():  # nothing is open
-        with memory.moved(lambda: connection):
+    with memory.raise_limit():  # nothing is open
+        with memory.follow_reopen(lambda: connection):
             pass
         assert limit_of(connection) == "512.0 MiB"
     memory.close()

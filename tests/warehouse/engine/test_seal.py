@@ -14,7 +14,7 @@ from tests.support.store_template import copy_new_store
 from tests.support.stores import open_now
 from tests.support.tiny_dumps import tiny_incoming
 from tracehouse import Warehouse
-from tracehouse.warehouse.engine.seal import is_sealed, seal_file, seal_of
+from tracehouse.warehouse.engine.store_checks import is_sealed, seal_file, seal_of
 from tracehouse.warehouse.engine.store_connections import StoreConnections, Trust
 from tracehouse.warehouse.engine.store_file import FILE_NAME, log_of
 from tracehouse.warehouse.errors import StoreError

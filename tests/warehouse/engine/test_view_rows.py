@@ -12,7 +12,7 @@ from tests.support.planted import verified
 from tests.support.traced_farm import Step, traced_dump
 from tracehouse import Dump, Manifest, Warehouse
 from tracehouse.warehouse.catalogue.views import view_text
-from tracehouse.warehouse.engine.connection import registered
+from tracehouse.warehouse.engine.connection import register_temporarily
 from tracehouse.warehouse.engine.view_rows import KEPT, VIEW, _align_operators, find_kept_views
 from tracehouse.warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
 from tracehouse.warehouse.upkeep.choice import choose_dumps
@@ -30,7 +30,7 @@ LIMIT 1"""
 
 def find_wrong_rows(connection: duckdb.DuckDBPyConnection) -> set[str]:
     """The views whose kept rows are others than they work out now."""
-    with registered(connection, "aligned", _align_operators(connection, {})):
+    with register_temporarily(connection, "aligned", _align_operators(connection, {})):
         texts = {view: view_text(view) for view in KEPT} | {VIEW: "FROM aligned"}
         return {
             view

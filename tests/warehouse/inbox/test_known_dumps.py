@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.stored_dumps import Stored, sha256_of
-from tracehouse.warehouse.inbox import known_dumps
-from tracehouse.warehouse.inbox.known_dumps import KnownDumps
+from tracehouse.warehouse.inbox import accept
+from tracehouse.warehouse.inbox.accept import KnownDumps
 
 
 def test_only_what_may_be_stored_is_looked_up() -> None:
@@ -91,7 +91,7 @@ def test_what_could_not_be_drained_waits_on() -> None:
 
 def test_the_lag_is_that_of_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr(known_dumps.time, "monotonic", lambda: now)
+    monkeypatch.setattr(accept.time, "monotonic", lambda: now)
     known = KnownDumps(Stored().index())
     known.accept(sha256_of(1), "stated", 10)
     now = 103.0

@@ -30,7 +30,7 @@ def refusal(number: int, reason: str = "truncated", **more: object) -> Refusal:
 
 
 def take(queue: RefusalQueue) -> list[Refusal]:
-    with queue.taken() as (refusals, _):
+    with queue.drain() as (refusals, _):
         assert all(one.refused_at is NOW or one.refused_at.tzinfo for one in refusals)
         return [one._replace(refused_at=NOW) for one in refusals]
 
@@ -47,7 +47,7 @@ def test_a_refusal_is_handed_on_once_without_its_bytes() -> None:
 def test_refusals_that_could_not_be_recorded_stay() -> None:
     queue = RefusalQueue()
     queue.refuse(refusal(1))
-    with suppress(OSError), queue.taken():
+    with suppress(OSError), queue.drain():
         queue.refuse(refusal(2))
         raise OSError("full")
     assert take(queue) == [refusal(1), refusal(2)]
@@ -91,7 +91,7 @@ def test_only_dumps_with_a_conflict_on_record_are_settled() -> None:
     queue.refuse(refusal(2, "conflict"))
     for number in (1, 2, 2, 3):
         queue.agree(f"{number}.etdp", f"{number:064}")
-    with queue.taken() as (_, settled):
+    with queue.drain() as (_, settled):
         assert settled == [(f"{number}.etdp", f"{number:064}") for number in (1, 2)]
 
 

@@ -11,40 +11,40 @@ from tracehouse import Warehouse
 from tracehouse.ingest.dump import Dump
 from tracehouse.ingest.errors import SourceError
 from tracehouse.warehouse.errors import FullDiskError
-from tracehouse.warehouse.inbox import served as serving
-from tracehouse.warehouse.inbox.served import (
+from tracehouse.warehouse.inbox import inbox as serving
+from tracehouse.warehouse.inbox.inbox import (
     FoundService,
     find_service,
     hand_over,
     is_served,
-    served,
+    mark_served,
 )
 
 
 def test_a_store_is_served_for_as_long_as_it_is(store: Path) -> None:
     assert not is_served(store)
-    with served(store):
+    with mark_served(store):
         assert is_served(store)
     assert not is_served(store)
 
 
 def test_a_service_is_found_by_the_owner_of_its_store_for_as_long_as_it_runs(store: Path) -> None:
     found = FoundService("http://127.0.0.1:1", "key")
-    with served(store) as announce:
+    with mark_served(store) as announce:
         assert find_service(store) is None
         announce(found)
         assert find_service(store) == found
         assert (store / "served").stat().st_mode & 0o777 == 0o600
     assert find_service(store) is None
-    with served(store):  # another program, such as watch
+    with mark_served(store):  # another program, such as watch
         assert find_service(store) is None
 
 
 def test_a_mark_on_a_full_disk_is_written_into_the_room_of_the_one_before(store: Path) -> None:
-    with served(store) as announce:
+    with mark_served(store) as announce:
         announce(FoundService("http://127.0.0.1:10000", "key"))
     size = (store / "served").stat().st_size
-    with served(store) as announce:
+    with mark_served(store) as announce:
         assert (store / "served").read_bytes() == b" " * size
         assert find_service(store) is None
         announce(FoundService("http://127.0.0.1:1", "key"))
@@ -54,7 +54,7 @@ def test_a_mark_on_a_full_disk_is_written_into_the_room_of_the_one_before(store:
 def test_a_mark_that_cannot_be_written_is_told(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with served(store) as announce:
+    with mark_served(store) as announce:
         monkeypatch.setattr(os, "pwrite", no_room)
         with pytest.raises(FullDiskError, match="served: the disk is full"):
             announce(FoundService("http://127.0.0.1:1", "key"))

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tracehouse.warehouse.lake.changes import LakeChange
 from tracehouse.warehouse.lake.commits import AddedFile, read_state
 from tracehouse.warehouse.lake.place import Lake
-from tracehouse.warehouse.lake.plans import planned_files
+from tracehouse.warehouse.lake.plans import LakeChange, planned_files
 
 
 def test_a_change_without_files_leaves_nothing_in_the_lake(tmp_path: Path) -> None:

@@ -15,9 +15,8 @@ from tracehouse import Warehouse
 from tracehouse.warehouse.lake import compaction
 from tracehouse.warehouse.lake.commits import read_state
 from tracehouse.warehouse.lake.compaction import GRACE, compact_lake
-from tracehouse.warehouse.lake.layout import COMMITS
+from tracehouse.warehouse.lake.layout import COMMITS, FACTS, SHARED_TABLES
 from tracehouse.warehouse.lake.place import Lake
-from tracehouse.warehouse.lake.schemas import FACTS, SHARED_TABLES
 from tracehouse.warehouse.lake.verification import verify_lake
 
 Contents = dict[str, list[str]]

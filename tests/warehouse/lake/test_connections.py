@@ -14,8 +14,8 @@ from tracehouse import Warehouse
 from tracehouse.warehouse.catalogue.views import load_views
 from tracehouse.warehouse.engine.aligned_operators import VIEW
 from tracehouse.warehouse.errors import LakeError, StatementError, StoreError
+from tracehouse.warehouse.lake.layout import TABLES
 from tracehouse.warehouse.lake.place import Lake
-from tracehouse.warehouse.lake.schemas import TABLES
 
 
 @pytest.fixture(scope="module")

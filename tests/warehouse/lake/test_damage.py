@@ -10,8 +10,8 @@ import pytest
 from tests.support.lakes import fill, rows_only_farm
 from tracehouse import Warehouse
 from tracehouse.warehouse.errors import LakeError, StatementError
+from tracehouse.warehouse.lake.commits import lake_errors
 from tracehouse.warehouse.lake.compaction import compact_lake
-from tracehouse.warehouse.lake.damage import lake_errors
 from tracehouse.warehouse.lake.exporting import export_store
 from tracehouse.warehouse.lake.place import Lake
 from tracehouse.warehouse.lake.verification import find_whole_dumps

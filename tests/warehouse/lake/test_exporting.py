@@ -18,9 +18,8 @@ from tracehouse import Warehouse
 from tracehouse.warehouse.lake import exporting
 from tracehouse.warehouse.lake.commits import read_state
 from tracehouse.warehouse.lake.exporting import ExportProgress, ExportSummary
-from tracehouse.warehouse.lake.layout import COMMITS, PLANS
+from tracehouse.warehouse.lake.layout import COMMITS, PLANS, SHARED_TABLES, TABLES
 from tracehouse.warehouse.lake.place import Lake
-from tracehouse.warehouse.lake.schemas import SHARED_TABLES, TABLES
 from tracehouse.warehouse.lake.verification import verify_lake
 from tracehouse.warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
 from tracehouse.warehouse.upkeep.choice import choose_dumps

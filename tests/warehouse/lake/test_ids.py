@@ -3,8 +3,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from tracehouse.ingest.signatures import dimension_id
-from tracehouse.warehouse.lake.ids import LakeIds, dump_number
-from tracehouse.warehouse.lake.schemas import TABLES
+from tracehouse.warehouse.lake.layout import TABLES
+from tracehouse.warehouse.lake.tables import LakeIds, dump_number
 
 
 def test_ids_never_change() -> None:

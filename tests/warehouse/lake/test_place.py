@@ -10,9 +10,8 @@ import pyarrow.fs as pafs
 import pytest
 
 from tracehouse.warehouse.errors import LakeError
-from tracehouse.warehouse.lake.layout import FORMAT_FILE
+from tracehouse.warehouse.lake.layout import FORMAT_FILE, SCHEMA
 from tracehouse.warehouse.lake.place import Lake
-from tracehouse.warehouse.lake.schemas import SCHEMA
 
 
 def test_a_file_that_fails_to_be_written_is_not_there(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tracehouse.warehouse.lake.layout import TABLES
 from tracehouse.warehouse.lake.place import Lake
-from tracehouse.warehouse.lake.schemas import TABLES
 from tracehouse.warehouse.lake.tables import open_files, read_columns, write_table
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)

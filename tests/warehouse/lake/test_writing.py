@@ -15,9 +15,8 @@ from tests.support.lakes import (
     write_dumps,
 )
 from tracehouse.warehouse.lake import tables, writing
-from tracehouse.warehouse.lake.layout import PLANS, LakePart
+from tracehouse.warehouse.lake.layout import FACTS, PLANS, SHARED_TABLES, TABLES, WIDE_IDS, LakePart
 from tracehouse.warehouse.lake.place import Lake
-from tracehouse.warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES, WIDE_IDS
 
 
 @pytest.fixture(scope="module")

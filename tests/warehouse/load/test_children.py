@@ -33,8 +33,7 @@ from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.children import messages, process
 from tracehouse.warehouse.errors import StoreError
 from tracehouse.warehouse.load import children, pipeline
-from tracehouse.warehouse.load.isolate import ChildError
-from tracehouse.warehouse.load.new_dump import NewDump
+from tracehouse.warehouse.load.content import ChildError, NewDump
 from tracehouse.warehouse.programs import reader as program_reader
 from tracehouse.warehouse.programs.reader import read_program
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tracehouse import decode_dumps
-from tracehouse.warehouse.load.isolate import control_dump
+from tracehouse.warehouse.load.content import control_dump
 
 
 def test_the_control_dump_has_an_event_and_is_always_the_same() -> None:

@@ -11,8 +11,7 @@ from tests.support.stores import MANIFEST, ingest, write, writing
 from tracehouse.ingest.dump import Dump
 from tracehouse.ingest.manifest.resolver import Manifest
 from tracehouse.warehouse.load.batches import Batch
-from tracehouse.warehouse.load.content import read_dumps
-from tracehouse.warehouse.load.decoders import OWN_DECODER
+from tracehouse.warehouse.load.content import OWN_DECODER, read_dumps
 from tracehouse.warehouse.load.pipeline import Deduplicator
 from tracehouse.warehouse.load.stored_dumps import StoredDumps
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.support.stores import writing
 from tracehouse.ingest.manifest.models import Build, Device
-from tracehouse.warehouse.load.ids import Builds, NamedIds
+from tracehouse.warehouse.load.dump_rows import Builds, NamedIds
 
 
 def test_a_known_number_is_given_again_unless_another_thing_has_it(tmp_path: Path) -> None:

@@ -24,11 +24,11 @@ from tracehouse.ingest.errors import SourceError
 from tracehouse.ingest.manifest.resolver import ManifestResolver
 from tracehouse.ingest.producers import read_user_rules, use_user_rules
 from tracehouse.warehouse.errors import StoreError
-from tracehouse.warehouse.load import batches, decoders
+from tracehouse.warehouse.load import batches
 from tracehouse.warehouse.load import content as dump_reader
 from tracehouse.warehouse.load import pipeline as ingestion
+from tracehouse.warehouse.load.content import Failure, isolate
 from tracehouse.warehouse.load.dump_rows import DumpRows
-from tracehouse.warehouse.load.isolate import Failure, isolate
 
 ATTACKS = sorted((CORPUS.parent / "attacks").glob("*.etdp"))
 DUMPS = list(dict.fromkeys(map(read_dump, dump_names("real")[:14])))[:10]
@@ -71,7 +71,7 @@ def broken_decoder(monkeypatch: pytest.MonkeyPatch) -> Break:
     """Makes the decoder end with an error, in calls with the bad dump."""
 
     def break_(error: BaseException) -> None:
-        decode_dumps, stream_dump = dump_reader.decode_dumps, decoders.stream_dump
+        decode_dumps, stream_dump = dump_reader.decode_dumps, dump_reader.stream_dump
 
         def broken(buffers: Sequence[bytes]) -> Any:
             if DUMPS[BAD] in buffers:
@@ -85,7 +85,7 @@ def broken_decoder(monkeypatch: pytest.MonkeyPatch) -> Break:
                 yield part
 
         monkeypatch.setattr(dump_reader, "decode_dumps", broken)
-        monkeypatch.setattr(decoders, "stream_dump", broken_stream)
+        monkeypatch.setattr(dump_reader, "stream_dump", broken_stream)
 
     return break_
 
@@ -204,7 +204,7 @@ def test_a_bug_that_a_good_dump_meets_too_stops_the_work_and_no_dump_is_refused(
         stream(monkeypatch)
     owner, name = (DumpRows, "insert_dumps") if place == "store" else (dump_reader, "decode_dumps")
     monkeypatch.setattr(owner, name, broken)
-    monkeypatch.setattr(decoders, "stream_dump", broken if place == "parts" else None)
+    monkeypatch.setattr(dump_reader, "stream_dump", broken if place == "parts" else None)
     with pytest.raises(KeyError, match="bug") as caught:
         ingest(folder / "store", folder / "in")
     if place != "parts":

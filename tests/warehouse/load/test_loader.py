@@ -20,14 +20,13 @@ from tracehouse.ingest.dump import Refusal, file_at
 from tracehouse.ingest.manifest.resolver import Manifest
 from tracehouse.ingest.sources.places import Source
 from tracehouse.warehouse.archive.archive import Archive
-from tracehouse.warehouse.archive.segment_writer import SegmentWriter
+from tracehouse.warehouse.archive.segments import SegmentWriter
 from tracehouse.warehouse.engine.connection import open_cursor
 from tracehouse.warehouse.errors import StoreError
 from tracehouse.warehouse.load import stored_events
-from tracehouse.warehouse.load.content import Content, decode_content
+from tracehouse.warehouse.load.content import Content, NewDump, decode_content
 from tracehouse.warehouse.load.dump_rows import DumpRows
 from tracehouse.warehouse.load.loader import Loader
-from tracehouse.warehouse.load.new_dump import NewDump
 from tracehouse.warehouse.programs.reader import ProgramReader
 from tracehouse.warehouse.statistics.clock_steps import RUNTIME
 

@@ -13,8 +13,8 @@ from tests.support.lakes import files_of, rows_of
 from tests.support.stores import MANIFEST, write
 from tests.support.tasks import DriverDies, DyingTasks, TasksHere
 from tracehouse import Warehouse
+from tracehouse.warehouse.lake.layout import FACTS, SHARED_TABLES
 from tracehouse.warehouse.lake.place import Lake
-from tracehouse.warehouse.lake.schemas import FACTS, SHARED_TABLES
 from tracehouse.warehouse.lake.verification import verify_lake
 from tracehouse.warehouse.spark.inboxes import ManifestDefaults
 from tracehouse.warehouse.spark.ingest import LakeIngest, LakeIngester

@@ -17,9 +17,8 @@ from tests.support.tiny_dumps import tiny_dump, tiny_dump_events
 from tracehouse import Warehouse
 from tracehouse.warehouse.errors import LakeError
 from tracehouse.warehouse.lake.compaction import compact_lake
-from tracehouse.warehouse.lake.layout import PLANS
+from tracehouse.warehouse.lake.layout import FACTS, PLANS, SHARED_TABLES
 from tracehouse.warehouse.lake.place import Lake
-from tracehouse.warehouse.lake.schemas import FACTS, SHARED_TABLES
 from tracehouse.warehouse.lake.verification import verify_lake
 from tracehouse.warehouse.spark import groups
 from tracehouse.warehouse.spark.decoding import DECODED_GROUPS

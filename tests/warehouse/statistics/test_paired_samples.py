@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from tracehouse.warehouse.statistics.paired_samples import compare_pairs, interval_rank, student_p
-from tracehouse.warehouse.statistics.sample_sizes import LEAST_PAIRS
-from tracehouse.warehouse.statistics.two_samples import least_p
+from tracehouse.warehouse.statistics.two_samples import LEAST_PAIRS, least_p
 
 
 def _compare(differences):

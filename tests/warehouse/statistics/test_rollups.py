@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracehouse.warehouse.statistics.percentiles import grouped_median, interpolate_sorted
 from tracehouse.warehouse.statistics.rollups import (
     clock_resolution,
     clock_steps,
     group_events,
+    grouped_median,
+    interpolate_sorted,
     summarise_events,
 )
 

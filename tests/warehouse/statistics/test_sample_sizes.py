@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tests.support.plain_comparison import exact_p
-from tracehouse.warehouse.statistics.sample_sizes import find_needed_dumps, find_smallest_changes
+from tracehouse.warehouse.statistics.two_samples import find_needed_dumps, find_smallest_changes
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.documents import ROOT
 from tracehouse.warehouse.regressions import pair_series, pair_verdicts
-from tracehouse.warehouse.statistics import device_states, sample_sizes, two_samples
+from tracehouse.warehouse.statistics import device_states, two_samples
 from tracehouse.warehouse.statistics.two_samples import (
     centre_modes,
     compare_samples,
@@ -262,8 +262,8 @@ def test_the_documented_numbers_are_those_of_the_code():
     table = text.split("| number of the comparison |")[1].split("\n\n")[0]
     shown = dict(re.findall(r"\n\| ([^|`-]+) \| ([\d., ]+) \|", table))
     known = {
-        "fewest dumps of either build": sample_sizes.LEAST_DUMPS,
-        "fewest pairs of dumps": sample_sizes.LEAST_PAIRS,
+        "fewest dumps of either build": two_samples.LEAST_DUMPS,
+        "fewest pairs of dumps": two_samples.LEAST_PAIRS,
         "confidence of intervals": 1 - two_samples.CONFIDENCE_P,
         "largest samples whose p is exact": two_samples.EXACT_SIZE,
         "narrowest gap between two modes, in log time": two_samples.LEAST_GAP,

@@ -29,10 +29,10 @@ from tracehouse.warehouse.errors import (
 from tracehouse.warehouse.load import pipeline
 from tracehouse.warehouse.load.batches import Batch
 from tracehouse.warehouse.load.dump_rows import DumpRows
-from tracehouse.warehouse.upkeep.archived_batches import ArchiveReader
 from tracehouse.warehouse.upkeep.choice import choose_dumps
 from tracehouse.warehouse.upkeep.forget import forget_dumps
 from tracehouse.warehouse.upkeep.rebuild import rebuild_store
+from tracehouse.warehouse.upkeep.replay import ArchiveReader
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_a_rebuilt_store_equals_the_old_one_in_every_row(store: Path) -> None:
 def test_how_the_archive_is_read_in_batches_changes_nothing(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracehouse.warehouse.upkeep.archived_batches.BATCH_FILES", 2)
+    monkeypatch.setattr("tracehouse.warehouse.upkeep.replay.BATCH_FILES", 2)
     monkeypatch.setattr(pipeline, "COMMIT_EVENTS", 1)
     monkeypatch.setattr(pipeline, "STREAM_BYTES", 30_000)
     assert all(table.is_equal for table in rebuild_store(store).tables)

@@ -20,9 +20,7 @@ from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.engine.checksums import TABLES_OF_DUMPS
 from tracehouse.warehouse.engine.connection import open_reader, use_database
 from tracehouse.warehouse.engine.store_file import FILE_NAME
-from tracehouse.warehouse.load.content import Content
-from tracehouse.warehouse.load.decoders import OWN_DECODER
-from tracehouse.warehouse.load.isolate import ChildError
+from tracehouse.warehouse.load.content import OWN_DECODER, ChildError, Content
 from tracehouse.warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
 from tracehouse.warehouse.upkeep.choice import choose_dumps
 from tracehouse.warehouse.upkeep.forget import forget_dumps

@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 from tests.support.service import service_of, serving
 from tests.support.waiting import until
 from tracehouse.warehouse.errors import StoreError
-from tracehouse.warehouse.inbox.known_dumps import KnownDumps
+from tracehouse.warehouse.inbox.accept import KnownDumps
 
 
 @pytest.fixture(scope="module")

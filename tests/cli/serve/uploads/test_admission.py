@@ -15,7 +15,7 @@ from tests.support.uploads import await_state, new_dump, send
 from tracehouse.cli.serve.http.problems import Problem
 from tracehouse.cli.serve.settings import ServiceSettings
 from tracehouse.cli.serve.uploads.admission import Admission
-from tracehouse.warehouse.inbox.known_dumps import KnownDumps
+from tracehouse.warehouse.inbox.accept import KnownDumps
 
 LARGE = 1 << 30
 
