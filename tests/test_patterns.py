@@ -65,6 +65,7 @@ FOREIGN = {
     "warehouse.load.content": ["FILE_HINT"],
     "warehouse.programs.method_origins": ["_WORD", "_LETTER", "_NODE"],
     "warehouse.programs.operator_names": ["_WORD"],
+    "warehouse.regressions.pair": ["_NUMBERED"],
 }
 # Those that see texts of this installation or of its operator alone.
 OWN = {
