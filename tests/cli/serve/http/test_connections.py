@@ -71,7 +71,7 @@ class Listening:
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
     store = tmp_path_factory.mktemp("served") / "store"
-    with Listening(store, concurrent_uploads=2, max_dump_bytes=1 << 16) as listening:
+    with Listening(store, concurrent_uploads=2, max_body_bytes=1 << 16) as listening:
         yield listening
 
 
