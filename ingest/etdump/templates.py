@@ -53,7 +53,8 @@ class Template:
         differs = units != self.units
         differs &= self.is_equal
         if moved is None:
-            return ~differs.any(axis=1)
+            whole: Mask = ~differs.any(axis=1)
+            return whole
         words, expected = units.view(np.int32), self.units.view(np.int32)
         same: Mask = (words[:, self.equal] == expected[self.equal]).all(axis=1)
         moves = words[:, self.distance] - expected[self.distance]
