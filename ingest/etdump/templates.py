@@ -52,12 +52,13 @@ class Template:
         """Whether each row of units repeats the template, moved by bytes from its vtables."""
         differs = units != self.units
         differs &= self.is_equal
-        same: Mask = np.ones(len(units), bool)
-        if moved is not None:
-            words, expected = units.view(np.int32), self.units.view(np.int32)
-            same = (words[:, self.equal] == expected[self.equal]).all(axis=1)
-            moves = words[:, self.distance] - expected[self.distance]
-            same &= (moves == moved[:, None]).all(axis=1)
+        if moved is None:
+            whole: Mask = ~differs.any(axis=1)
+            return whole
+        words, expected = units.view(np.int32), self.units.view(np.int32)
+        same: Mask = (words[:, self.equal] == expected[self.equal]).all(axis=1)
+        moves = words[:, self.distance] - expected[self.distance]
+        same &= (moves == moved[:, None]).all(axis=1)
         if differs.any():
             same &= ~differs.any(axis=1)
         return same
