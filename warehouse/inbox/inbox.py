@@ -35,7 +35,7 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 _MARK = "served"  # a file that the service locks
-_GROUP_BYTES = 8 << 20  # of dumps that are written to disk together
+_GROUP_BYTES = 8 << 20  # Dumps of this size are written to disk together
 
 
 class GroupCommit(Generic[_Item, _Result]):

@@ -22,7 +22,7 @@ from tracehouse.warehouse.load.content import describe_conflict, read_dumps
 from tracehouse.warehouse.spark.inboxes import ManifestDefaults, local_dumps, open_place
 
 _BYTE_COUNT = pa.field("byte_count", pa.int64())
-MOST_BYTES = 96 << 20  # of dumps that are decoded together
+MOST_BYTES = 96 << 20  # dumps of this size are decoded together
 LEAST_BYTES = 8 << 20
 _OF_PLACES = {"manifest", "conflict", "unreadable"}  # reasons that do not depend on the bytes alone
 

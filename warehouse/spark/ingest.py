@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 MOST_FILES = 20_000  # in one commit
 _PIECES = 4  # tasks of a survey for each core
-_PIECE_FILES = 500  # of one task
+_PIECE_FILES = 500  # files of one task
 _ATTEMPTS = 20  # while others write the same dumps
 _PAUSE_SECONDS = 0.5  # between two attempts, at most
 
