@@ -1,4 +1,4 @@
-"""Segments: entries in immutable Parquet files, each named after its hash."""
+"""Segments: entries in immutable Parquet files, each named after its hash, and their writer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The inbox of a store, which accepts dumps while other processes use the store."""
+"""The inbox of a store, which accepts dumps while other processes use the store.
+
+A store that a service keeps open has a mark, which the service locks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet files of a lake's tables, encoded so that engines read them fast."""
+"""A lake's tables: their ids, their Parquet files, and the views that show them to DuckDB."""
 
 from __future__ import annotations
 

@@ -30,13 +30,14 @@ from tracehouse.warehouse.lake.plans import LakeChange, finish_plans
 from tracehouse.warehouse.lake.tables import locate_dumps
 from tracehouse.warehouse.lake.writing import remove_dumps, write_group
 from tracehouse.warehouse.load.loader import Loader
-from tracehouse.warehouse.spark.decoding import DecodedGroups, decode_groups
 from tracehouse.warehouse.spark.groups import (
     DUMP_FACTS,
+    DecodedGroups,
     DumpFacts,
     DumpGroup,
     IngestDecision,
     decide,
+    decode_groups,
     group_entries,
     survey_piece,
 )

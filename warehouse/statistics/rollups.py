@@ -1,4 +1,9 @@
-"""Statistics of decoded events for the store. Pure."""
+"""Statistics of decoded events for the store, and the one percentile rule. Pure.
+
+Percentiles are numpy's linear interpolation between order statistics: the p-quantile of n sorted
+samples lies at position (n - 1) * p. SQL's ``percentile_cont`` is the same rule. The grouped
+median, for comparisons only, recovers precision lost to a coarse clock.
+"""
 
 from __future__ import annotations
 
