@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 from tracehouse.warehouse import DEFAULT_PATH
 from tracehouse.warehouse.engine.connection import reading
@@ -29,7 +29,7 @@ from tracehouse.warehouse.opening.doors import (
 )
 from tracehouse.warehouse.opening.session import Session
 from tracehouse.warehouse.opening.snapshots import KEPT, Snapshot, publish_snapshot
-from tracehouse.warehouse.store_answers import StoreAnswers, as_answer
+from tracehouse.warehouse.store_answers import StoreAnswers, as_answer, as_call
 
 if TYPE_CHECKING:
     import duckdb
@@ -41,21 +41,6 @@ if TYPE_CHECKING:
     from tracehouse.warehouse.load.summary import IngestProgress, IngestSummary
     from tracehouse.warehouse.upkeep.compact import CompactionResult
     from tracehouse.warehouse.upkeep.nights import JudgedNight
-
-_Params = ParamSpec("_Params")
-_Result = TypeVar("_Result")
-_Method = Callable[Concatenate["Store", _Params], _Result]
-
-
-def _as_call(method: _Method[_Params, _Result]) -> _Method[_Params, _Result]:
-    """The method, which keeps open what it opens until it ends; see `Session.call`."""
-
-    @wraps(method)
-    def call(self: Store, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
-        with self._session.call():
-            return method(self, *args, **kwargs)
-
-    return call
 
 
 class Store(StoreAnswers):
@@ -189,7 +174,7 @@ class Store(StoreAnswers):
     def is_patient(self, value: bool) -> None:
         self._session.is_patient = value
 
-    @_as_call
+    @as_call
     def ingest(  # noqa: PLR0913 - users call it with names
         self,
         dumps: AnyPath | Dump | Iterable[AnyPath] | FoundDumps | Sequence[Dump],
@@ -243,7 +228,7 @@ class Store(StoreAnswers):
         notes = tuple(found.notes) if isinstance(found, FoundDumps) else ()
         return replace(summary, notes=notes, seconds=time.perf_counter() - start)
 
-    @_as_call
+    @as_call
     def drain(
         self, *, jobs: int | None = None, progress: Callable[[IngestProgress], None] | None = None
     ) -> IngestSummary:
@@ -276,7 +261,7 @@ class Store(StoreAnswers):
         """Processes that decode what others sent, until the store is closed."""
         return self._session.children
 
-    @_as_call
+    @as_call
     def record_refusals(
         self, refusals: Sequence[Refusal], *, settled: Sequence[tuple[str, str]] = ()
     ) -> None:
@@ -297,7 +282,7 @@ class Store(StoreAnswers):
             loader.record(refusals)
             loader.settle_conflicts(settled)
 
-    @_as_call
+    @as_call
     def snapshot(self, *, kept: int | None = None) -> Snapshot:
         """Publish a snapshot of the store, which other processes can read while this one writes.
 
@@ -322,7 +307,7 @@ class Store(StoreAnswers):
             self.recover(nullcontext())
             return publish_snapshot(self._session.require_writer(), self._path, kept=kept)
 
-    @_as_call
+    @as_call
     def compact(
         self,
         alone: AbstractContextManager[None],
@@ -353,7 +338,7 @@ class Store(StoreAnswers):
             clear_compaction_request(self._path)
         return done
 
-    @_as_call
+    @as_call
     def recover(
         self,
         alone: AbstractContextManager[None],
@@ -407,7 +392,7 @@ class Store(StoreAnswers):
             with reading(connection):
                 return export_store(connection, lake, progress=progress)
 
-    @_as_call
+    @as_call
     def decide(self, group_id: str, *, state: str, reason: str, user: str | None = None) -> None:
         """Record a decision about a group of alerts, as a row of group_decisions.
 
@@ -425,7 +410,7 @@ class Store(StoreAnswers):
 
         decide_group(self.writing, self._path, group_id, state=state, reason=reason, user=user)
 
-    @_as_call
+    @as_call
     def write_note(self, /, text: str, *, user: str | None = None, **point: Any) -> str:
         """Record a note on points, as a row of group_decisions; returns its id.
 
@@ -444,7 +429,7 @@ class Store(StoreAnswers):
 
         return write_note(self.writing, self._path, Point(**point), text, user=user)
 
-    @_as_call
+    @as_call
     def withdraw_note(self, note_id: str, *, user: str | None = None) -> None:
         """Withdraw a note, which no query shows from then on.
 
@@ -456,7 +441,7 @@ class Store(StoreAnswers):
 
         withdraw_note(self.writing, self._path, note_id, user=user)
 
-    @_as_call
+    @as_call
     def keep_night(self, night: JudgedNight) -> None:
         """Record the result of a night, as a row of judged_nights.
 

@@ -32,17 +32,29 @@ _Result = TypeVar("_Result")
 _Asked = TypeVar("_Asked", bound="StoreAnswers")
 
 
+def _make_call(
+    method: Callable[Concatenate[_Asked, _Params], _Result], *, is_answer: bool
+) -> Callable[Concatenate[_Asked, _Params], _Result]:
+    @wraps(method)
+    def call(self: _Asked, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
+        with self._session.call(is_answer=is_answer):
+            return method(self, *args, **kwargs)
+
+    return call
+
+
+def as_call(
+    method: Callable[Concatenate[_Asked, _Params], _Result],
+) -> Callable[Concatenate[_Asked, _Params], _Result]:
+    """The method, which keeps open what it opens until it ends; see `Session.call`."""
+    return _make_call(method, is_answer=False)
+
+
 def as_answer(
     method: Callable[Concatenate[_Asked, _Params], _Result],
 ) -> Callable[Concatenate[_Asked, _Params], _Result]:
     """The method as a call during which nothing may be written; see `Session.call`."""
-
-    @wraps(method)
-    def call(self: _Asked, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
-        with self._session.call(is_answer=True):
-            return method(self, *args, **kwargs)
-
-    return call
+    return _make_call(method, is_answer=True)
 
 
 class StoreAnswers:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from tracehouse.warehouse.spark.decoding import DECODED_GROUPS
+from tracehouse.warehouse.spark.groups import DECODED_GROUPS
 from tracehouse.warehouse.spark.tasks import Work
 
 

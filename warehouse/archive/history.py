@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
 
 import duckdb
@@ -28,19 +28,16 @@ def read_indexed(connection: duckdb.DuckDBPyConnection) -> set[int]:
     return {row[0] for row in connection.execute(_INDEXED).fetchall()}
 
 
-def find_unindexed(connection: duckdb.DuckDBPyConnection, archive: Archive) -> list[Segment]:
-    """Segments of the archive with entries that the store does not have."""
-    known = read_indexed(connection)
-    return [
-        segment
-        for segment in archive.segments()
-        if not known.issuperset(range(segment.first, segment.last + 1))
-    ]
+def find_unindexed(archive: Archive, indexed: Set[int]) -> list[Segment]:
+    """Segments of the archive with entries that are not in the store."""
+    return [one for one in archive.segments() if not indexed >= {*range(one.first, one.last + 1)}]
 
 
-def unmark_lost_segments(connection: duckdb.DuckDBPyConnection, archive: Archive) -> None:
+def unmark_lost_segments(
+    connection: duckdb.DuckDBPyConnection, archive: Archive, indexed: Set[int]
+) -> None:
     """Mark files in lost segments as not archived, so that the next ingest archives them."""
-    gone = read_indexed(connection) - archive.numbers()
+    gone = indexed - archive.numbers()
     if gone:
         with transaction(connection):
             connection.execute(_UNMARK, [list(gone)])

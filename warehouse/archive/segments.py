@@ -1,4 +1,4 @@
-"""Segments: entries in immutable Parquet files, each named after its hash."""
+"""Segments: entries in immutable Parquet files, each named after its hash, and their writer."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _DIGEST = 16  # hex digits in a name
 _NAME = re.compile(rf"(\d{{12}})-(\d{{12}})\.([0-9a-f]{{{_DIGEST}}})\.parquet")
 
 PART_BYTES = 4 << 20
-ROW_GROUP_BYTES = 16 << 20  # of data
+ROW_GROUP_BYTES = 16 << 20  # uncompressed data of a row group
 UNFINISHED = ".new"
-_LEVEL = 1  # of zstd: higher levels save little and slow ingests down
+_LEVEL = 1  # zstd's level: higher ones save little and slow ingests down
 _PAGE_BYTES = 2 << 20  # uncompressed
 _REPEATED = ("kind", "manifest", "etrecord_sha256", "debug_buffer_sha256", "reason")
 _NO_IDS = (None,) * len(Ids._fields)
@@ -187,7 +187,7 @@ def _time(microseconds: int) -> datetime:
 
 def _views(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> Iterator[memoryview | None]:
     """The bytes from each of these rows to the next, without a copy."""
-    (data,) = column.chunks  # of a row group, which is far smaller than a chunk may be
+    (data,) = column.chunks  # A row group is far smaller than a chunk may be
     _, offsets, values = data.buffers()
     view = memoryview(values or b"")
     ends = np.frombuffer(offsets, np.int32, len(data) + 1, 4 * data.offset)
@@ -250,7 +250,7 @@ class SegmentWriter:
         """Delete the file, unfinished or published."""
         self._thread.shutdown(cancel_futures=True)
         if self._writer is not None and self._sink is not None:
-            with suppress(OSError):  # of a full disk; the file is deleted anyway
+            with suppress(OSError):  # The disk may be full; the file is deleted anyway
                 self._writer.close()
             self._writer.is_open = False  # or its destructor would close it again
             self._sink.close()

@@ -2,6 +2,12 @@
 
 A store may come from an untrusted source. Its macros, types or triggers would run with our queries,
 a column may be computed by a foreign expression, and a view may have the name of our table.
+
+A seal proves that a store's file is unchanged since tracehouse wrote it, so the checks are skipped.
+It is a small file next to the store's file. It holds the inode, size and times of the store's file
+at its last checkpoint, and a checksum of DuckDB's headers, which count checkpoints. Any other
+change of the file breaks the seal. A store from another system never has a valid seal, because the
+receiving system assigns inodes and change times: such a store is checked until it is written to.
 """
 
 from __future__ import annotations

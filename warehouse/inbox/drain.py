@@ -28,7 +28,7 @@ DAMAGED = "damaged"  # reason of refusals, and folder of the damaged bytes
 
 _COPIED_BYTES = 1 << 20  # at a time
 
-_ROUND_BYTES = 1 << 30  # of logs that are scanned together, as the place of each dump is in memory
+_ROUND_BYTES = 1 << 30  # size of logs scanned together; memory holds where each dump is
 _ROUND_LOGS = 256  # scanned together, as each is an open file
 
 

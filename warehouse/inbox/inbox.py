@@ -1,4 +1,7 @@
-"""The inbox of a store, which accepts dumps while other processes use the store."""
+"""The inbox of a store, which accepts dumps while other processes use the store.
+
+A store that a service keeps open has a mark, which the service locks.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 _MARK = "served"  # a file that the service locks
-_GROUP_BYTES = 8 << 20  # of dumps that are written to disk together
+_GROUP_BYTES = 8 << 20  # Dumps of this size are written to disk together
 
 
 class GroupCommit(Generic[_Item, _Result]):

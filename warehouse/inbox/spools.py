@@ -17,7 +17,7 @@ from tracehouse.warehouse.errors import write_errors
 from tracehouse.warehouse.inbox.log import NOT_ACCEPTED, key_of, name_log, trust_log
 from tracehouse.warehouse.inbox.records import Delivery, Tally, delete_log, open_tally, write_tally
 
-MEMORY_BYTES = 512 << 10  # of a file in memory, at most
+MEMORY_BYTES = 512 << 10  # size of a file from which it is on disk
 HEAD_BYTES = 64 << 10  # room for the head of a record, before the file's bytes
 # Hashing more at a time releases the GIL; reacquiring the GIL takes far longer than a small hash.
 _HELD_GIL_BYTES = 2047

@@ -25,10 +25,10 @@ from tracehouse.warehouse.lake.plans import LakeChange, clear_plans, planned_fil
 from tracehouse.warehouse.lake.tables import find_repeated, locate_dumps
 from tracehouse.warehouse.lake.writing import merge_shared_tables, remove_dumps, rewrite_parts
 
-PART_BYTES = 100 << 20  # of its largest file; parts of this size or more are not merged
+PART_BYTES = 100 << 20  # A part whose largest file has this size is not merged
 GRACE = timedelta(hours=1)  # after this time, no reader uses removed files
 _STRAY = timedelta(days=1)  # after this time, no writer will commit a file
-_LEAST_SHARED_FILES = 8  # of a shared table; as many or more are merged
+_LEAST_SHARED_FILES = 8  # A shared table with as many files is merged
 _BY = "compact"
 
 

@@ -1,4 +1,4 @@
-"""Parquet files of a lake's tables, encoded so that engines read them fast."""
+"""A lake's tables: their ids, their Parquet files, and the views that show them to DuckDB."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ROW_GROUP_ROWS = 1 << 20
 _ROWS_IN_MEMORY = {"events": 1 << 20, "tensors": 1 << 7}
 _OTHER_ROWS_IN_MEMORY = 1 << 17
 _DELTAS = {"events": ("run_index", "start_offset_ticks", "duration_ticks")}
-_LEVEL = 1  # of zstd; higher levels cost much time and save little space
+_LEVEL = 1  # zstd's level; higher ones cost much time and save little space
 
 # Columns that identify a device, build or model.
 DIMENSION_KEYS: dict[str, tuple[str, ...]] = {

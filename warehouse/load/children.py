@@ -39,11 +39,11 @@ from tracehouse.warehouse.programs.reader import Program
 Place = tuple[Path, int, int]
 File = Place | Bytes  # opened for the child, or sent to it
 
-MOST_BYTES = 2 << 30  # of memory
-BYTES_PER_BYTE = 8  # of memory, in addition, per byte to decode
+MOST_BYTES = 2 << 30  # memory of a child
+BYTES_PER_BYTE = 8  # more memory per byte to decode
 MOST_SECONDS = 30.0
 SECONDS_PER_BYTE = 4 / (1 << 20)
-OWN_SIDECAR_BYTES = 4 << 10  # of a sidecar that needs no child
+OWN_SIDECAR_BYTES = 4 << 10  # A sidecar up to this size needs no child
 
 # Let glibc keep freed memory for the next file: returning it took a quarter of the time.
 _KEPT = {"MALLOC_MMAP_THRESHOLD_": f"{32 << 20}", "MALLOC_TRIM_THRESHOLD_": f"{64 << 20}"}

@@ -1,4 +1,13 @@
-"""Reading, decoding and summarising dumps: the part of an ingest that runs in threads."""
+"""Reading, decoding and summarising dumps: the part of an ingest that runs in threads.
+
+Three kinds of errors are told apart here, for every road of a dump into a store:
+
+* errors that only the content of a dump causes (`DUMP_ERRORS`): the dump is refused;
+* errors of the machine, the disk, the store or the settings (`SYSTEM_ERRORS`), and foreseen
+  ones: they are passed on, so the work stops and no dump is refused;
+* all others: bugs. A dump is refused for a bug only if another dump, which is known to be good,
+  passes the same step. If it does not, the bug is passed on.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +55,7 @@ _PARTS = 8
 _MOST_CHARACTERS = 300
 
 # DuckDB's lack of memory is not among them: it may be due to one dump with large values.
-ERRORS_OF_THE_WORK = (
+SYSTEM_ERRORS = (
     IngestError,
     WarehouseError,
     OSError,
@@ -171,7 +180,7 @@ class ChildError(Exception):
 
 
 # A value that a column cannot hold, or a failure in a process that did nothing but decode it.
-ERRORS_OF_A_DUMP = (ChildError, duckdb.DataError, pa.ArrowInvalid, pa.ArrowCapacityError)
+DUMP_ERRORS = (ChildError, duckdb.DataError, pa.ArrowInvalid, pa.ArrowCapacityError)
 
 
 @dataclass(frozen=True)
@@ -200,9 +209,9 @@ def isolate(action: Callable[[], _Result]) -> _Result | Failure:
     """
     try:
         return action()
-    except ERRORS_OF_A_DUMP as error:
+    except DUMP_ERRORS as error:
         return Failure(str(error) if isinstance(error, ChildError) else describe_failure(error))
-    except ERRORS_OF_THE_WORK:
+    except SYSTEM_ERRORS:
         raise
     except Exception as error:  # a bug, which `Failure.blame` raises unless a dump causes it
         if isinstance(error, duckdb.Error) and FILE_HINT.search(str(error)):

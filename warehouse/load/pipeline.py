@@ -40,11 +40,11 @@ _SWITCH_SECONDS = 0.0005  # a tenth of Python's default
 # store closes (it looks for four in a row that fit into three), and the file twice as large.
 COMMIT_EVENTS = 4 * ROW_GROUP
 COMMIT_BATCHES = 16  # in one commit, however few events they have: debug buffers need memory, too
-COMMIT_BYTES = 64 << 20  # of dumps and their debug buffers in one commit
+COMMIT_BYTES = 64 << 20  # dumps and their debug buffers in one commit
 FIRST_BYTES = (
     16 << 20
 )  # the same for the first commit, which waits until all of its dumps are decoded
-AHEAD_BYTES = 16 << 20  # of dumps that a thread reads ahead, and of dumps that it decodes ahead
+AHEAD_BYTES = 16 << 20  # dumps that a thread reads ahead; as many are decoded ahead
 STREAM_BYTES = 64 << 20  # larger dumps are decoded in parts
 _NONE = LongValues()
 _Started = TypeVar("_Started")
@@ -78,7 +78,7 @@ class Deduplicator:
     def __init__(self, stored: StoredDumps, decoder: Decoder) -> None:
         self._stored = stored
         self._reader = ManifestAndCompanions(decoder)
-        self._manifests: dict[str, str] = {}  # of every dump so far, by SHA-256
+        self._manifests: dict[str, str] = {}  # every dump's so far, by SHA-256
         self._unarchived: set[str] = set()  # stored dumps
 
     def sort(self, dumps: Sequence[Dump], read: Sequence[HashedFile | Refusal]) -> Batch:

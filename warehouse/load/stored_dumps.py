@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tracehouse.warehouse.engine.connection import open_cursor
 from tracehouse.warehouse.errors import StoreError
 
-_LETTERS = 16  # of a SHA-256 in hexadecimal: 64 bits
+_LETTERS = 16  # The index keeps 64 bits of a SHA-256
 _MOST_RECENT = 1 << 14  # dumps in a set, before they are merged into the sorted array
 _STARTS = """
 SELECT dump_id, CAST('0x' || left(sha256, ?) AS UBIGINT) AS start FROM dumps ORDER BY start

@@ -285,15 +285,20 @@ def catch_up(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
     """
     # Readers need not wait for these imports.
     from tracehouse.warehouse.archive.archive import Archive
-    from tracehouse.warehouse.archive.history import find_unindexed, unmark_lost_segments
+    from tracehouse.warehouse.archive.history import (
+        find_unindexed,
+        read_indexed,
+        unmark_lost_segments,
+    )
     from tracehouse.warehouse.archive.rewriting import clear_leftovers
     from tracehouse.warehouse.upkeep.forget import erase_forgotten, is_unerased
 
     clear_unfinished(store)
     archive = Archive(store)
     clear_leftovers(archive)
-    unmark_lost_segments(connection, archive)
-    segments = find_unindexed(connection, archive)
+    indexed = read_indexed(connection)
+    unmark_lost_segments(connection, archive, indexed)
+    segments = find_unindexed(archive, indexed)
     if segments:
         from tracehouse.warehouse.upkeep.replay import (
             Selection,  # slow imports

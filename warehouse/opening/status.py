@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracehouse.warehouse.archive.archive import Archive
-from tracehouse.warehouse.archive.history import find_unindexed
+from tracehouse.warehouse.archive.history import find_unindexed, read_indexed
 from tracehouse.warehouse.catalogue.answers import answer_query
 from tracehouse.warehouse.catalogue.queries import find_query
 from tracehouse.warehouse.catalogue.sql_files import read_statement
@@ -175,7 +175,7 @@ def _count(store: Path, opened: OpenedStore) -> StoreStatus:
             found = connection.sql(read_statement(_COUNTS), params=_segments(archive))
             refusals = answer_query(connection, find_query(_REFUSALS), {})
             counts = _counts(found.to_arrow_table(), refusals)
-            unindexed = find_unindexed(connection, archive)
+            unindexed = find_unindexed(archive, read_indexed(connection))
     finally:
         opened.release()
     if opened.snapshot is None:

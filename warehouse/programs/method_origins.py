@@ -38,7 +38,7 @@ Hierarchy = dict[str, list[str]]
 OWN_INSTRUCTION = (KERNEL, "delegate_call", "delegate_op")  # kinds with their own handle
 _DELEGATED = ("delegate_call", "delegate_phase")  # and all events with a delegate id
 _NO_OPERATOR = ("getitem", "alloc")  # nodes that select or allocate a tensor, and run no kernel
-_ROW_BYTES = 64  # of an event, a node or a module, without its texts
+_ROW_BYTES = 64  # an event, a node or a module, without its texts
 _MOST_NAME = 100  # letters of an event's name in a note
 
 
@@ -202,7 +202,7 @@ class MethodOrigins:
             self._nodes = _nodes_by_handle(record.find_graph(graph, name))
         except EtRecordError as error:  # the handles are usable without the program
             self._faults.append(str(error))
-        self._sizes: dict[int, int] = {}  # of nodes, by identity
+        self._sizes: dict[int, int] = {}  # sizes of nodes, by identity
 
     def origin(self, place: Place, cache: CorrelationCache) -> Origin:
         """The origin of an event."""

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-_KERNEL_PREFIX = "native_call_"  # of kernels that ExecuTorch's code generator registers
+_KERNEL_PREFIX = "native_call_"  # begins names of kernels from ExecuTorch's code generator
 _WORD = re.compile(r"[a-z]+")
-_FEWEST_LETTERS = 3  # of an operator's name, as in add, mul, exp
-_MOST_LETTERS = 100  # of an event's name; the rest is ignored
+_FEWEST_LETTERS = 3  # letters of the shortest operators: add, mul, exp
+_MOST_LETTERS = 100  # letters of an event's name that are read
 _NUMBER = "# 0123456789"  # at the end of a name, numbers the events of one operator
 # First words of ATen operators by the word that a backend uses for them.
 _SYNONYMS = {

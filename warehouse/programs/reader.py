@@ -16,7 +16,7 @@ from tracehouse.warehouse.engine.connection import insert_rows
 from tracehouse.warehouse.programs.event_origins import trace_program
 
 _PROGRAMS_KEPT = 8
-_BYTES_KEPT = 256 << 20  # of the cached ETRecords' tables
+_BYTES_KEPT = 256 << 20  # size of the cached ETRecords' tables
 
 _Key = tuple[Companion, str | None]  # an ETRecord, and the method stated for a dump
 

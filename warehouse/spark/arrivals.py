@@ -24,7 +24,7 @@ class Arrivals:
         self._list = list_files
         self._given: set[WatchedFile] = set()
         self._batches: dict[tuple[int, int], list[WatchedFile]] = {}  # by its end
-        self._last: list[WatchedFile] | None = None  # of a stream that ends
+        self._last: list[WatchedFile] | None = None  # known if the stream ends
 
     def first(self) -> Offset:
         """The offset before all files."""

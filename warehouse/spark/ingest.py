@@ -30,13 +30,14 @@ from tracehouse.warehouse.lake.plans import LakeChange, finish_plans
 from tracehouse.warehouse.lake.tables import locate_dumps
 from tracehouse.warehouse.lake.writing import remove_dumps, write_group
 from tracehouse.warehouse.load.loader import Loader
-from tracehouse.warehouse.spark.decoding import DecodedGroups, decode_groups
 from tracehouse.warehouse.spark.groups import (
     DUMP_FACTS,
+    DecodedGroups,
     DumpFacts,
     DumpGroup,
     IngestDecision,
     decide,
+    decode_groups,
     group_entries,
     survey_piece,
 )
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
 MOST_FILES = 20_000  # in one commit
 _PIECES = 4  # tasks of a survey for each core
-_PIECE_FILES = 500  # of one task
+_PIECE_FILES = 500  # files of one task
 _ATTEMPTS = 20  # while others write the same dumps
 _PAUSE_SECONDS = 0.5  # between two attempts, at most
 

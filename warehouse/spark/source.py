@@ -44,7 +44,7 @@ FILES = pa.schema(
     [("path", pa.string()), ("byte_count", pa.int64()), ("changed_at", pa.timestamp("us", "UTC"))]
 )
 _SOURCE = pa.field("source", pa.string())
-_PIECE_BYTES, _PIECE_FILES = 32 << 20, 280  # of one task
+_PIECE_BYTES, _PIECE_FILES = 32 << 20, 280  # bytes and files of one task
 _MOST_FILES = "10000"
 
 

@@ -10,7 +10,7 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-ROUNDING = 1e-12  # of a value, as a share; so it is the error of its logarithm
+ROUNDING = 1e-12  # relative error of a value, and so the error of its logarithm
 
 
 def reaches(value: float, limit: float) -> bool:

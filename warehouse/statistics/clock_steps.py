@@ -29,7 +29,7 @@ TIMED_KINDS = {
     DELEGATE: ("delegate_op",),
 }  # kinds of events that a clock timed, if they have no unit of their own
 _CHANCE = 500.0  # a step is not believed if one in so many clocks without any looked like it
-_MOST_STEPS = 200  # of the shortest duration: shorter steps do not matter
+_MOST_STEPS = 200  # steps in the shortest duration: shorter steps do not matter
 _LEAST_EXACT = 6  # readings whose greatest common divisor is the step
 _POWERS = 10 ** np.arange(19)
 _LEAST_ROUNDED = 8  # readings: fewer may all be multiples of twice the step

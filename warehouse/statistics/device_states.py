@@ -20,16 +20,16 @@ from tracehouse.warehouse.statistics.runs import list_alike
 
 NO_KERNEL = -1
 NO_UNIT, KERNELS, DELEGATE, WHOLE = -1, 0, 1, 2
-LEAST_OPERATORS = 3  # of a dump; with fewer, the state is unknown
-LEAST_SPREAD = 0.01  # of an operator: a smaller spread gives no larger vote
+LEAST_OPERATORS = 3  # A dump with fewer has no known state
+LEAST_SPREAD = 0.01  # A smaller spread of an operator gives no larger vote
 MAD_TO_SD = 1.4826
 _UNITS = 2
-OPERATOR_SHARE = 1 / 6  # of all votes, at most
-TYPE_SHARE = 1 / 3  # of all votes, at most, for the operators of one type
+OPERATOR_SHARE = 1 / 6  # largest share of votes for one operator
+TYPE_SHARE = 1 / 3  # largest share of votes for operators of one type
 _CAPPINGS = 8  # rounds that reduce votes above their share
 _SMALL = 1 << 16  # numbers that are sorted in one pass
 _EQUAL = 1e-9  # share of a half by which rounding may change a sum of weights
-_ROUNDS = 4  # of the levels of a night and the states of its dumps, in turn
+_ROUNDS = 4  # Levels of a night and states of its dumps are found in turn
 
 
 class Operators(NamedTuple):

@@ -24,7 +24,7 @@ from tracehouse.warehouse.statistics.two_samples import (
     normal_p,
 )
 
-_LEAST_ERROR = 0.001  # of a device's shift, as a share; limits its weight
+_LEAST_ERROR = 0.001  # smallest error of a device's shift; limits its weight
 
 _AVERAGES_AT_ONCE = 4_000_000
 

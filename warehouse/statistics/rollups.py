@@ -1,4 +1,9 @@
-"""Statistics of decoded events for the store. Pure."""
+"""Statistics of decoded events for the store, and the one percentile rule. Pure.
+
+Percentiles are numpy's linear interpolation between order statistics: the p-quantile of n sorted
+samples lies at position (n - 1) * p. SQL's ``percentile_cont`` is the same rule. The grouped
+median, for comparisons only, recovers precision lost to a coarse clock.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +30,7 @@ from tracehouse.warehouse.statistics.clock_steps import (
 from tracehouse.warehouse.statistics.runs import find_starts
 from tracehouse.warehouse.statistics.totals import has_repeats, total_events
 
-LEAST_RUNS = (
-    200  # of a dump with histograms; for shorter dumps, they would be as large as the events
-)
+LEAST_RUNS = 200  # Histograms of shorter dumps would be as large as their events
 GAMMA = 1.01 / 0.99
 ZERO = -1
 
@@ -59,7 +62,7 @@ def count_buckets(rows: NDArray[np.generic]) -> BucketCounts:
 
 def find_buckets(ticks: NDArray[np.generic]) -> NDArray[np.int32]:
     """The bucket of each duration."""
-    with np.errstate(divide="ignore"):  # of no ticks
+    with np.errstate(divide="ignore"):  # Zero ticks have no logarithm
         exponent = np.ceil(np.log(ticks, dtype=np.float64) / math.log(GAMMA))
     bucket: NDArray[np.int32] = np.maximum(exponent, ZERO).astype(np.int32)
     return bucket

@@ -23,12 +23,12 @@ from tracehouse.warehouse.statistics.rollups import WARM_UP_RUNS, EventGroups
 from tracehouse.warehouse.statistics.runs import list_alike
 
 LEAST_RUNS = 20  # after warm-up
-LEAST_SHARE = 0.2  # of the runs, of either length
+LEAST_SHARE = 0.2  # share of runs that each length has
 LEAST_GAP = 1.25  # between the shortest long run and the longest short one
-_ALTERNATION = 0.6  # of the changes of length that runs in random order have
-_AGREEING = 0.5  # of the time of the operators
+_ALTERNATION = 0.6  # share of the changes that runs in random order have
+_AGREEING = 0.5  # share of the operators' time
 _ORDER = ("occurrence", "run_index", "event_signature_id", "run_signature_id")  # the last first
-_TAIL = 0.1  # of the runs of a length, to either side, which may be interrupted
+_TAIL = 0.1  # share of runs of a length, on either side, that may be interrupted
 
 
 class Lengths(NamedTuple):

@@ -28,18 +28,18 @@ _SCHEMA = pa.schema(
     [("n_small", pa.int32()), ("n_large", pa.int32()), ("u", pa.int32()), ("p", pa.float64())]
 )
 
-CONFIDENCE_P = 0.01  # of the interval: 99 %
+CONFIDENCE_P = 0.01  # The interval has 99 %
 INTERVAL_Z = NormalDist().inv_cdf(1 - CONFIDENCE_P / 2)
 LEAST_GAP = 0.08  # between two modes
 EXACT_SIZE = 30
 LEFT_OUT = 0.08  # share of values at either end, where a gap does not indicate two modes
 GAP_RATIO = 8
-LEAST_SHARE = 0.15  # of a sample's values in a mode; fewer are outliers, to which ranks are robust
+LEAST_SHARE = 0.15  # A mode has this share of values; fewer are outliers, which ranks bear
 FEW, MOST = 0.25, 0.75  # shares of slow values of both samples if the head left the base's mode
 _PAIRS_AT_ONCE = 4_000_000
 
-LEAST_DUMPS = 8  # of each build, for a comparison of two builds
-LEAST_PAIRS = 8  # of dumps, for a comparison by their differences
+LEAST_DUMPS = 8  # dumps of each build in a comparison
+LEAST_PAIRS = 8  # pairs of dumps in a comparison by differences
 _MOST_DUMPS = 30
 
 

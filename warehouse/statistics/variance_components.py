@@ -17,7 +17,7 @@ from tracehouse.warehouse.statistics.two_samples import INTERVAL_Z
 FACTORS = ("device", "firmware", "governor", "temperature", "session", "build", "process")
 _OF_A_RECORDING = slice(1, 5)  # factors that the dumps of a recording share
 _PROCESS = 6
-_FOUND_Z = 1.2815515655446004  # of nine of ten cases
+_FOUND_Z = 1.2815515655446004  # Nine of ten cases are below it
 
 
 class DetectableChanges(NamedTuple):

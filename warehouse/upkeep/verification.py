@@ -6,7 +6,7 @@ writes it, on a snapshot. Rows are compared by hashes that DuckDB computes from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -228,12 +228,12 @@ def verify_and_record(
 
 
 def _find_forgotten(
-    live: duckdb.DuckDBPyConnection, archive: Archive, indexed: Collection[int]
+    live: duckdb.DuckDBPyConnection, archive: Archive, indexed: Set[int]
 ) -> set[str]:
     """Dumps that were forgotten since the store was as it is read."""
     return {
         str(entry.sha256)
-        for segment in find_unindexed(live, archive)
+        for segment in find_unindexed(archive, indexed)
         for number, entry in read_entries(segment, with_data=False)
         if entry.kind == FORGOTTEN and number not in indexed
     }

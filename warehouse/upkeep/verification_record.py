@@ -12,8 +12,8 @@ from tracehouse.ingest.durable import replacing
 from tracehouse.warehouse.errors import write_errors
 
 FILE_NAME = "verified.json"
-REMEDY = "tracehouse store rebuild"  # of wrong rows
-TURNS = 100  # of a service, which together have all dumps
+REMEDY = "tracehouse store rebuild"  # repairs wrong rows
+TURNS = 100  # A service has verified all dumps after so many turns
 
 
 @dataclass(frozen=True)

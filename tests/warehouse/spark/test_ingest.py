@@ -21,7 +21,7 @@ from tracehouse.warehouse.lake.layout import FACTS, PLANS, SHARED_TABLES
 from tracehouse.warehouse.lake.place import Lake
 from tracehouse.warehouse.lake.verification import verify_lake
 from tracehouse.warehouse.spark import groups
-from tracehouse.warehouse.spark.decoding import DECODED_GROUPS
+from tracehouse.warehouse.spark.groups import DECODED_GROUPS
 from tracehouse.warehouse.spark.inboxes import ManifestDefaults
 from tracehouse.warehouse.spark.ingest import LakeIngest, LakeIngester
 
