@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from tracehouse.queries.report import figures, outline, plots
 from tracehouse.queries.report.change import Change, Kind, change_of_group, change_of_member
+from tracehouse.queries.report.content import member_operator, member_place
 from tracehouse.queries.report.drawing import Scale, picture, safe, scale_of
 from tracehouse.queries.report.figures import MAX_TEXT, name_text
 from tracehouse.queries.report.outline import (
@@ -130,6 +131,8 @@ def page_environment(*packages: str) -> Environment:
         draw_icon=draw_icon,
         draw_interval=draw_interval,
         figures=figures,
+        member_operator=member_operator,
+        member_place=member_place,
         plots=plots,
         outline=outline,
         plotted=PLOTTED,
