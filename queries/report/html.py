@@ -19,6 +19,7 @@ from tracehouse.queries.drawing.bars import Interval, Ruler, draw_change_bar, dr
 from tracehouse.queries.drawing.elements import draw_image
 from tracehouse.queries.report import figures, outline, plots
 from tracehouse.queries.report.change import Change, Kind, change_of_group, change_of_member
+from tracehouse.queries.report.content import member_operator, member_place
 from tracehouse.queries.report.figures import MAX_TEXT, name_text
 from tracehouse.queries.report.outline import (
     Section,
@@ -129,6 +130,8 @@ def page_environment(*packages: str) -> Environment:
         draw_icon=draw_icon,
         draw_interval=draw_interval,
         figures=figures,
+        member_operator=member_operator,
+        member_place=member_place,
         plots=plots,
         sheet=sheet,
         outline=outline,
