@@ -104,7 +104,7 @@ class Spool:
             for companion in padded.files[1:]:
                 write_all(self._file, companion)
             head = padded.head(key_of(self._path))
-            assert len(head) == self._start, "the head ends where the file's bytes begin"
+            assert len(head) == HEAD_BYTES, "the head ends where the file's bytes begin"
             assert os.fstat(self._file).st_size == padded.byte_count
             write_all(self._file, head, 0)
             sync_data(self._file)
