@@ -147,7 +147,7 @@ def test_table_that_an_answer_does_not_bear_out_is_noticed() -> None:
     assert unlike_table(["c", "x y", "..."], rows) == "not in its place: x y"
 
 
-def test_commands_of_a_block_are_told_from_what_they_print() -> None:
+def test_commands_of_a_block_are_separated_from_their_output() -> None:
     text = "$ tracehouse a \\\n    b  # why\nx  y\n\n...\n\n$ tracehouse c  # needs executorch\n"
     first, second = commands(text)
     assert (first.args, first.shown, first.is_run) == (

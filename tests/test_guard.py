@@ -13,7 +13,7 @@ import pytest
 from tests.support.layers import FOLDERS, GUARD, LayerError
 
 
-def test_the_folders_that_have_a_layer_are_there() -> None:
+def test_all_folders_of_test_layers_exist() -> None:
     assert [name for name in FOLDERS if not (Path(__file__).parent / name).exists()] == []
 
 

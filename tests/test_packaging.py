@@ -30,7 +30,7 @@ def test_container_has_the_versions_that_are_tested() -> None:
     assert "--constraint requirements.txt '.[mcp,serve]'" in DOCKERFILE
 
 
-def test_container_runs_as_nobody_special_and_says_whether_it_lives() -> None:
+def test_the_container_runs_as_an_unprivileged_user_with_a_health_check() -> None:
     last = DOCKERFILE.rpartition("FROM ")[2]
     assert re.search(r"^USER [1-9]\d+$", last, re.MULTILINE)
     assert "HEALTHCHECK" in last

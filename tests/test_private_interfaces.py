@@ -98,7 +98,7 @@ def test_duckdb_begins_files_and_logs_as_checksums_of_logs_need_it(tmp_path: Pat
     assert start[8:12] == b"DUCK"
 
 
-def test_nothing_private_of_executorch_or_torch_is_used() -> None:
+def test_no_private_names_of_executorch_or_torch_are_used() -> None:
     """Seen with executorch 1.5.1: its Inspector's private functions were other ones in 1.0."""
     root = Path(__file__).parents[1]
     found = [

@@ -434,7 +434,7 @@ class ChangeTable(NamedTuple):
         """What is folded: '62 more: 37 unchanged, 25 cannot tell'."""
         counts = Counter(change.word for change in self.folded)
         parts = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
-        return f"{len(self.folded):,} more: {parts}" if self.folded else ""
+        return f"{len(self.folded):,} more: {parts}" if self.changes and self.folded else parts
 
 
 def _cheapness(change: Change) -> tuple[bool, float, str, str]:

@@ -139,14 +139,14 @@ def test_a_setting_that_is_neither_true_nor_false_is_refused(
         review.main()
 
 
-def test_outside_of_a_job_it_says_what_to_run_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_review_outside_a_ci_job_says_what_to_run_instead(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("REVIEW_FAILS", "CI_API_V4_URL", "GITHUB_EVENT_PATH"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(SystemExit, match="elsewhere run: tracehouse compare BASE HEAD"):
         review.main()
 
 
-def test_a_job_without_anything_to_compare_with_says_so() -> None:
+def test_a_review_without_a_base_with_dumps_says_so() -> None:
     note = review.Base(None, "a" * 40, 0).note
     assert note.startswith(f"> [!NOTE]\n> The fork point `{'a' * 12}` has no dumps, and neither")
 
@@ -284,7 +284,7 @@ def test_a_comment_that_cannot_be_written_is_a_warning(
     assert [method for method, _ in forge.asked].count("POST") == count
 
 
-def test_on_gitlab_the_note_of_the_token_is_updated(forge: FakeForge) -> None:
+def test_a_gitlab_job_updates_the_note_that_its_token_wrote(forge: FakeForge) -> None:
     env = {
         "CI_API_V4_URL": f"{forge.url}/api/v4",
         "CI_PROJECT_ID": "3",
@@ -302,7 +302,7 @@ def test_on_gitlab_the_note_of_the_token_is_updated(forge: FakeForge) -> None:
     assert review.read_change({"CI_API_V4_URL": forge.url}) == review.Change()
 
 
-def test_on_gitlab_a_service_takes_the_dumps_and_alerts_are_tests(
+def test_gitlab_jobs_send_dumps_to_a_service_and_report_alerts_as_tests(
     forge: FakeForge, tmp_path: Path
 ) -> None:
     code, tools = tmp_path / "code", tmp_path / "tools"
@@ -335,7 +335,7 @@ def test_on_gitlab_a_service_takes_the_dumps_and_alerts_are_tests(
     assert 'failures="3"' in (code / "tracehouse-junit.xml").read_text()
 
 
-def test_on_gitlab_without_a_token_nothing_is_commented(
+def test_a_gitlab_job_without_a_token_writes_no_comment(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)

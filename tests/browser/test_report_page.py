@@ -72,7 +72,7 @@ def test_page_shows_the_verdict_the_alerts_and_their_plots(page, pages) -> None:
     assert all(width > 80 and height > 10 for width, height in sizes[:4])
 
 
-def test_nothing_but_titles_of_ours_comes_of_hostile_names(page, pages) -> None:
+def test_hostile_names_add_no_markup_to_the_report_page(page, pages) -> None:
     page.show(pages / "named.html", width=DESK)
     assert page.evaluate("document.title").startswith(HOSTILE[0])
     assert page.evaluate("document.querySelectorAll('script, img, [onerror]').length") == 0

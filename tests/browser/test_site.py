@@ -66,7 +66,7 @@ def test_the_first_tab_leads_past_the_navigation(site: str, page: Page) -> None:
     assert page.evaluate("document.activeElement.getAttribute('href')") == "#main"
 
 
-def test_plots_are_named_for_those_who_hear_the_page(site: str, page: Page) -> None:
+def test_plots_have_accessible_names(site: str, page: Page) -> None:
     page.show(f"{site}/explore/build_history", width=DESK)
     assert page.names("slider")[0].startswith("Execute over 12 builds")
     images = page.names("image")
@@ -97,7 +97,7 @@ def test_headings_sort_with_the_keyboard(site: str, page: Page) -> None:
     assert page.evaluate("document.querySelector('th').ariaSort") == "ascending"
 
 
-def test_no_table_has_a_scroll_bar_of_its_own_that_cuts_rows(site: str, page: Page) -> None:
+def test_tables_do_not_scroll_vertically(site: str, page: Page) -> None:
     for path in ("/dumps", "/compare", "/explore/operator_hotspots", "/regressions"):
         page.show(site + path, width=DESK)
         page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
@@ -142,7 +142,7 @@ def test_ctrl_enter_runs_a_statement_whose_words_are_coloured(site: str, page: P
     assert "42" in page.evaluate("document.querySelector('td').innerText")
 
 
-def test_a_typo_is_one_click_from_what_is_meant(site: str, page: Page) -> None:
+def test_a_mistyped_filter_links_to_the_nearest_name(site: str, page: Page) -> None:
     page.show(f"{site}/explore/operator_hotspots?device=tablett", width=DESK)
     page.forget()
     page.evaluate("document.querySelector('.nearest a').click()")

@@ -35,7 +35,7 @@ def _press(page: Page, *keys: str) -> None:
 
 
 @pytest.mark.parametrize("is_dark", [False, True])
-def test_page_draws_without_a_word_and_asks_for_nothing(
+def test_the_timeline_page_draws_without_warnings_or_requests(
     page: Page, place: Path, *, is_dark: bool
 ) -> None:
     page.show(place, width=1200, is_dark=is_dark)
@@ -91,9 +91,7 @@ def test_a_clock_that_began_decades_ago_can_be_zoomed(page: Page, tmp_path: Path
     assert page.evaluate("view[1] - view[0]") >= 1e18
 
 
-def test_more_tracks_than_a_canvas_can_hold_are_cut_and_that_is_said(
-    page: Page, tmp_path: Path
-) -> None:
+def test_tracks_beyond_the_canvas_height_are_cut_with_a_note(page: Page, tmp_path: Path) -> None:
     dump = timed_dump(*[forward(0)] * 400)
     page.show(_written(tmp_path, dump), width=600)
     hidden = "document.getElementById('cut').hidden"

@@ -111,7 +111,7 @@ def test_uploads_are_answered_for_soon(run: Run, service: tuple[Path, str], tmp_
 
 
 @pytest.mark.slow
-def test_a_token_may_do_what_it_is_for(run: Run, tmp_path: Path) -> None:
+def test_an_ingest_token_may_only_ingest_into_its_pool(run: Run, tmp_path: Path) -> None:
     store, dump = tmp_path / "store", CORPUS / "real" / "mlp_xnnpack_n1.etdp"
     names = ("--device", "a", "--pool", "lab", "--build", "b1", "--model", "mlp")
     assert run("ingest", FARM / "lab-x86-quiet" / "qt00.zip", "--store", store).code == 0

@@ -38,7 +38,7 @@ def run_demo(script: str, folder: Path, **environment: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("curl"), reason="there is no curl")
-def test_demo_uploads_asks_and_closes_the_door(tmp_path: Path) -> None:
+def test_the_service_demo_uploads_queries_and_then_requires_a_token(tmp_path: Path) -> None:
     shown = run_demo("demo-serve.sh", tmp_path, TRACEHOUSE_SERVE_FREE_BYTES="0", CHROMIUM="")
     _, _, serve, upload, state, query, sql, ready, _, closed, opened = shown
     assert "serving " in serve

@@ -76,7 +76,7 @@ def test_an_ingest_rebuilds_the_store_and_the_status_tells(store: Path, dump: Pa
 
 
 @pytest.mark.parametrize("command", cross_section(["drain", "snapshot", "compact", "retention"], 3))
-def test_other_commands_answer_a_log_that_cannot_be_merged(
+def test_other_store_commands_rebuild_a_store_whose_log_cannot_be_merged(
     store: Path, dump: Path, tmp_path: Path, command: str
 ) -> None:
     with Warehouse.open(store) as warehouse:
@@ -89,7 +89,9 @@ def test_other_commands_answer_a_log_that_cannot_be_merged(
 
 
 @pytest.mark.parametrize("kill", cross_section(KILLS, 4))
-def test_a_kill_in_such_a_rebuild_costs_nothing(store: Path, dump: Path, kill: str) -> None:
+def test_a_kill_during_a_rebuild_after_a_failed_checkpoint_loses_nothing(
+    store: Path, dump: Path, kill: str
+) -> None:
     arguments = ("ingest", dump, "--store", store, *NAMES)
     killed = run(*arguments, environment={"TRACEHOUSE_FAILPOINT": kill})
     assert killed.code == -signal.SIGKILL

@@ -66,7 +66,7 @@ def test_each_manifest_is_read_or_refused_by_its_cause(run: Run, own: Path, fold
 
 
 @pytest.mark.parametrize("spelt", [NFC, NFD], ids=["composed", "decomposed"])
-def test_one_device_has_one_name_on_every_road(
+def test_a_device_name_has_one_unicode_form_however_it_is_stated(
     run: Run, own: Path, tmp_path: Path, spelt: str
 ) -> None:
     other = NFD if spelt == NFC else NFC

@@ -74,7 +74,7 @@ def test_no_help_tells_what_the_code_raises() -> None:
         (["ingest", "x", "--jobs", "0"], "'--jobs': wanted greater than or equal to 1"),
     ],
 )
-def test_a_value_that_is_wrong_is_told_in_our_words(run: Run, args: list[str], end: str) -> None:
+def test_an_invalid_value_is_reported_in_our_words(run: Run, args: list[str], end: str) -> None:
     done = run(*args)
     assert (done.code, done.err.rstrip().endswith(end)) == (2, True)
 
@@ -313,7 +313,7 @@ def test_a_help_text_that_cannot_be_written_ends_as_other_output(
 
 @pytest.mark.system
 @pytest.mark.parametrize("closed", cross_section(["<&- >&- 2>&-", "<&-", ">&-", "2>&-"], 4))
-def test_closed_streams_are_no_places_for_a_store(tmp_path: Path, closed: str) -> None:
+def test_commands_work_with_closed_standard_streams(tmp_path: Path, closed: str) -> None:
     line = f'exec "$@" {closed}'
     names = ("--device", "d", "--build", "b", "--model", "m")
     dump = next(FARM.rglob("*.etdp"))
@@ -327,7 +327,7 @@ def test_closed_streams_are_no_places_for_a_store(tmp_path: Path, closed: str) -
 @pytest.mark.parametrize(
     "args", [["\x9b\u202e"], ["schema", "--\x9b\u202e"], ["query", "dumps", "\x9b\u202e"]]
 )
-def test_malformed_command_line_is_told_without_steering_a_terminal(
+def test_errors_about_a_malformed_command_line_escape_control_characters(
     run: Run, args: list[str]
 ) -> None:
     outcome = run(*args)

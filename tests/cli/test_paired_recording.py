@@ -67,7 +67,7 @@ def test_both_builds_are_stored_in_pairs_and_compared_though_a_later_pair_fails(
     assert sessions["n"] == 1
 
 
-def test_without_a_name_the_other_build_is_a_reference(run, programs, own):
+def test_an_unnamed_other_program_is_recorded_as_a_reference(run, programs, own):
     new, old = programs
     names = ("--device", "bench", "--build", "new", "--model", "conv")
     args = ("record", new, "--against", old, *names, "--pairs", "1", "--store", own)
@@ -79,7 +79,7 @@ def test_without_a_name_the_other_build_is_a_reference(run, programs, own):
     assert rows[0]["build"].startswith("reference-")
 
 
-def test_without_a_whole_pair_no_store_is_made(run, programs, own):
+def test_recording_without_a_complete_pair_makes_no_store(run, programs, own):
     new, old = programs
     write_program(new, fails="it broke")
     done = run("record", new, "--against", old, *NAMES, "--store", own)
@@ -112,7 +112,7 @@ def test_pairs_that_the_store_does_not_take_are_kept_with_their_manifests(
         (("--against", "old.pte", "--output", "."), 1, ".: cannot be created: File exists"),
     ],
 )
-def test_bad_input_is_told_before_anything_runs(
+def test_bad_input_is_refused_before_anything_runs(
     run, tmp_path, programs, own, monkeypatch, args, code, message
 ):
     monkeypatch.chdir(tmp_path)

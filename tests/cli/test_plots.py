@@ -22,7 +22,7 @@ def _history():
     return answer_query(store.connect(), find_query("build_history"), {"event": "Method::execute"})
 
 
-def test_plot_without_a_file_stands_for_the_terminal():
+def test_plot_without_a_file_draws_on_the_terminal():
     assert plain_plots(["--plot"]) == ["--plot", "-"]
     assert plain_plots(["--plot", "--model", "m"]) == ["--plot", "-", "--model", "m"]
     assert plain_plots(["--model", "m", "--plot", "x.svg"]) == ["--model", "m", "--plot", "x.svg"]
@@ -89,7 +89,7 @@ def test_an_impossible_drawing_is_a_usage_error(run, store, query, plot, problem
     assert problem in " ".join(done.err.split())
 
 
-def test_other_queries_than_percentiles_need_a_file_to_be_drawn(run, tmp_path):
+def test_only_percentiles_are_plotted_on_a_terminal(run, tmp_path):
     done = run("query", "token_latency", "--plot", "--store", tmp_path)
     assert (done.code, "only percentiles are drawn on a terminal" in done.err) == (2, True)
 

@@ -95,7 +95,7 @@ _WAIT = "wait with --wait SECONDS, or stop that process, "
         3,
     ),
 )
-def test_the_remedy_for_a_store_in_use_is_told(
+def test_an_error_about_a_store_in_use_names_the_remedy(
     run: Run, tmp_path: Path, args: tuple[str, ...], told: str
 ) -> None:
     store = tmp_path / "store"

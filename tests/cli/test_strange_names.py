@@ -85,7 +85,7 @@ def errors(files: StrangeFiles, tmp_path: Path) -> list[Line]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", cross_section([Format.JSON, Format.TABLE], 2))
-def test_no_pipe_is_sent_what_would_steer_a_terminal(
+def test_piped_output_has_no_terminal_control_characters(
     run: Run, lines: list[Line], format_: Format
 ) -> None:
     for line in lines:
@@ -95,9 +95,7 @@ def test_no_pipe_is_sent_what_would_steer_a_terminal(
         assert has_rows or _NEED_MORE.intersection(map(str, line)), line
 
 
-def test_no_pipe_is_told_an_error_in_what_would_steer_a_terminal(
-    run: Run, errors: list[Line]
-) -> None:
+def test_piped_errors_have_no_terminal_control_characters(run: Run, errors: list[Line]) -> None:
     for line in errors:
         outcome = run(*line)
         assert (outcome.code == 0, outcome.text, strange(outcome.err)) == (False, "", ""), line
@@ -105,7 +103,7 @@ def test_no_pipe_is_told_an_error_in_what_would_steer_a_terminal(
 
 @pytest.mark.system
 @pytest.mark.slow
-def test_no_terminal_is_sent_what_would_steer_it(
+def test_terminal_output_has_no_control_characters_from_names(
     run: Run, lines: list[Line], errors: list[Line]
 ) -> None:
     shown = (Format.TABLE, Format.CSV)

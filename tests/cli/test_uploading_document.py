@@ -45,7 +45,9 @@ def upload(desk: Path, url: str, *names: str, token: str = "") -> subprocess.Com
 
 
 @pytest.mark.slow
-def test_it_sends_dumps_to_a_service_again_and_again(desk: Path, tmp_path: Path) -> None:
+def test_the_upload_script_sends_dumps_repeatedly_and_fails_for_a_refused_one(
+    desk: Path, tmp_path: Path
+) -> None:
     names = sorted(path.name for path in desk.glob("*.etdp"))
     store = tmp_path / "store"
     with ServiceProcess(store) as process:
@@ -69,7 +71,9 @@ def test_it_sends_dumps_to_a_service_again_and_again(desk: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("status", [408, 429, 502, 503, 507])
-def test_it_shows_its_token_and_tries_again(desk: Path, service: StandIn, status: int) -> None:
+def test_the_upload_script_sends_its_token_and_retries(
+    desk: Path, service: StandIn, status: int
+) -> None:
     service.refusals = [Refused(status)]
     done = upload(desk, service.url + "/", "a run 1.etdp", token="th_secret")  # noqa: S106
     assert (done.returncode, done.stderr, len(service.asked)) == (0, "", 2)

@@ -57,7 +57,7 @@ def kotlin(tmp_path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("language", ["cpp", "kotlin"])
-def test_a_client_sends_a_dump_and_is_told_of_a_bad_one(
+def test_a_client_sends_a_dump_and_reports_a_refused_one(
     language: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     command = request.getfixturevalue(language)

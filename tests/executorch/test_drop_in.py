@@ -48,7 +48,7 @@ def arguments(name: str) -> dict[str, str]:
     return {"etdump_path": str(CORPUS / f"{name}.etdp"), **files}
 
 
-def test_all_public_names_are_here():
+def test_tracehouse_has_all_public_names_of_the_inspector():
     modules = ("inspector", "inspector.numerical_comparator")
     lines = "; ".join(f"print(*executorch.devtools.{name}.__all__)" for name in modules)
     imports = ", ".join(f"executorch.devtools.{name}" for name in modules)
@@ -59,7 +59,7 @@ def test_all_public_names_are_here():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_same_is_printed_byte_for_byte(answers, name):
+def test_printed_tables_equal_the_inspectors_byte_for_byte(answers, name):
     inspector, printed = Inspector(**arguments(name)), []
     for has_units in (True, False):
         file = io.StringIO()

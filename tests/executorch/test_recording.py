@@ -80,7 +80,7 @@ def test_backends_recorded_with_values_compute_the_same(programs, tmp_path):
         (np.ones((1, 5), np.float32), "Expected shape (1, 4), but received (1, 5)"),
     ],
 )
-def test_inputs_that_do_not_fit_are_told_in_one_line(programs, tmp_path, array, problem):
+def test_inputs_that_do_not_fit_are_reported_in_one_line(programs, tmp_path, array, problem):
     inputs = tmp_path / "inputs.npz"
     np.savez(inputs, array)
     done = record(programs, "portable", tmp_path / "store", "--inputs", inputs)
@@ -88,7 +88,7 @@ def test_inputs_that_do_not_fit_are_told_in_one_line(programs, tmp_path, array, 
     assert problem in done.error
 
 
-def test_debug_buffer_that_is_too_small_is_told(programs, tmp_path):
+def test_a_debug_buffer_that_is_too_small_is_reported(programs, tmp_path):
     more = ("--iterations", "10000", "--debug-buffer", "1")
     done = record(programs, "portable", tmp_path / "store", *more)
     assert done.code == 1

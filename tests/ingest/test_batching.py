@@ -13,7 +13,7 @@ def test_the_number_of_items_is_bounded_too() -> None:
     assert list(batches([0] * 5, int, 1, 2)) == [[0, 0], [0, 0], [0]]
 
 
-def test_items_are_taken_as_lists_are_wanted() -> None:
+def test_items_are_consumed_only_as_batches_are_requested() -> None:
     taken: list[int] = []
 
     def items() -> Iterator[int]:
@@ -25,5 +25,5 @@ def test_items_are_taken_as_lists_are_wanted() -> None:
     assert taken == [0, 1, 2]
 
 
-def test_no_items_are_no_list() -> None:
+def test_batching_no_items_gives_no_batches() -> None:
     assert list(batches([], int, 1)) == []

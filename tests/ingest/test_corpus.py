@@ -89,7 +89,7 @@ def test_only_dumps_that_the_runtime_corrupted_are_refused(decoded):
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in REFUSED])
-def test_a_dump_decodes_to_what_others_make_of_it(decoded, name):
+def test_a_dump_decodes_as_by_the_reference_readers(decoded, name):
     rows, golden = decoded[0][name], GOLDEN[name]
     assert rows == _without_index(reference_rows({0: read_dump(name)}))
     if "flatc_json" in golden:
@@ -120,7 +120,7 @@ def _assert_runs_are_those_that_executorch_decodes(rows: Rows, golden: Mapping[s
         assert _event_counts(rows, run_index) == Counter(counts)
 
 
-def test_dumps_have_the_answers_of_others():
+def test_corpus_dumps_have_the_expected_reference_answers():
     found = [
         [*golden, *golden.get("decoded", {}), *golden.get("variants", {}).get("plain", {})]
         for golden in GOLDEN.values()

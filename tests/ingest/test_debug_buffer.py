@@ -71,7 +71,7 @@ def test_each_element_stands_where_its_strides_say(dtype, dimensions, offset, ra
     INT64 | st.integers(-1, 70),
     st.none() | st.binary(max_size=64),
 )
-def test_whatever_a_dump_says_is_read_or_missing_for_a_reason(dtype, sizes, strides, offset, data):
+def test_any_stated_tensor_is_read_or_missing_with_a_reason(dtype, sizes, strides, offset, data):
     tensor = DebugBuffer(data).read(dtype, sizes, strides=strides, offset=offset)
     assert (tensor.missing is None) == (tensor.sha256 is not None) == (tensor.array is not None)
     assert tensor.shape == sizes
@@ -108,7 +108,7 @@ def test_an_unreadable_tensor_is_missing_with_its_reason(dtype, sizes, strides, 
     assert tensor.stored is tensor.array is tensor.sha256 is None
 
 
-def test_without_a_buffer_tensors_are_missing_but_empty_ones_are_not():
+def test_without_a_debug_buffer_only_empty_tensors_are_read():
     assert read(None, "float32", [2]).missing == "no debug buffer"
     empty = read(None, "float32", [0, 3], offset=-1)
     assert empty.missing is None
@@ -181,7 +181,7 @@ def test_tensors_are_the_same_if_type_shape_and_bits_are():
 
 
 @pytest.mark.parametrize("dtype", [*CODES, "bool", "bfloat16"])
-def test_a_tensor_made_of_an_array_is_the_one_it_came_from(dtype):
+def test_a_tensor_survives_conversion_to_an_array_and_back(dtype):
     tensor = read(bytes(range(1, 97)), dtype, [2, 3])
     assert TensorValue.of_array(dtype, tensor.array).is_same(tensor) is (dtype != "bool")
     assert TensorValue.of_array(dtype, tensor.array).array.tobytes() == tensor.array.tobytes()

@@ -23,13 +23,13 @@ def test_a_refusal_has_the_words_of_the_decoder(bad: bytes) -> None:
     assert decode_dumps([bad]).errors.to_pylist() == [{"dump_index": 0, **vars(fault)}]
 
 
-def test_each_is_judged_by_itself() -> None:
+def test_the_header_of_each_dump_is_checked_by_itself() -> None:
     good = [tiny_dump(1), BLOB]
 
     assert check_headers([*good, *BAD, *good]).keys() == set(range(2, 2 + len(BAD)))
 
 
-def test_of_nothing_nothing_is_wrong() -> None:
+def test_checking_no_headers_finds_no_errors() -> None:
     assert check_headers([]) == {}
 
 

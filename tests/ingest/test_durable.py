@@ -33,7 +33,7 @@ def test_a_body_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: P
 
 
 @pytest.mark.system
-def test_what_a_killed_writer_left_goes_with_the_next_write(tmp_path: Path) -> None:
+def test_the_next_write_deletes_the_temporary_file_of_a_killed_writer(tmp_path: Path) -> None:
     path = tmp_path / "file"
     pid = os.fork()
     if not pid:

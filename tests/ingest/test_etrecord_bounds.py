@@ -220,7 +220,7 @@ def test_too_many_methods_and_programs_are_refused(tmp_path):
         ),
     ],
 )
-def test_an_etrecord_beyond_a_bound_is_told(tmp_path, data, problem):
+def test_an_etrecord_beyond_a_limit_is_refused_with_that_limit(tmp_path, data, problem):
     told = refusal(tmp_path, data)
     assert told.removeprefix(f"!{EDGE}/forward").startswith(problem)
 

@@ -77,7 +77,7 @@ def test_bytes_in_place_of_a_dump_are_named(name: str) -> None:
     assert row["detail"].startswith(f"not an ETDump, but {kind}")
 
 
-def test_each_kind_has_words_of_its_own() -> None:
+def test_each_kind_of_file_is_described_differently() -> None:
     assert len({describe_bytes(data) for data, _ in KINDS.values()}) >= len(KINDS) - 3
 
 
@@ -131,7 +131,7 @@ def test_refusal_for_a_limit_keeps_its_words() -> None:
     assert "text" not in row["detail"].partition(":")[0]
 
 
-def test_utf16_is_told_with_and_without_its_mark() -> None:
+def test_utf16_is_recognised_with_and_without_a_byte_order_mark() -> None:
     for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
         assert is_utf16('{"device": "d"}'.encode(encoding))
     for data in (b"", b"a", b'{"device": "d"}', DUMP, bytes(9)):

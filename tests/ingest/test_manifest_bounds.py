@@ -55,7 +55,7 @@ def test_rate_that_no_clock_has_is_refused(dump, rate):
     ids=["integer", "digits", "name", "NUL", "unit", "values", "counters", "depth", "NaN", "number",
          "infinity"],
 )  # fmt: skip
-def test_counters_that_nobody_counts_are_refused(dump, counters):
+def test_unreasonable_counters_are_refused(dump, counters):
     assert "counters" in refusal(dump, counters=counters)
 
 

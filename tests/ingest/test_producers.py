@@ -35,7 +35,7 @@ def _told(text, delegate=True):
         ("a\n (us)", ("QNN", "delegate_phase", "us")),
     ],
 )
-def test_a_delegates_event_is_told_by_its_id(text, told):
+def test_a_delegate_event_is_classified_by_its_id(text, told):
     assert _told(text.encode()) == told
 
 
@@ -56,11 +56,11 @@ def test_a_delegates_event_is_told_by_its_id(text, told):
         ("RPC (execute) time (us)", None),
     ],
 )
-def test_an_event_without_delegate_is_told_by_its_name(name, told):
+def test_an_event_outside_delegates_is_classified_by_its_name(name, told):
     assert _told(name.encode(), delegate=False) == told
 
 
-def test_a_number_says_nothing_of_who_gave_it():
+def test_a_numeric_delegate_id_matches_no_producer_rule():
     assert shipped_producers().rule_of(b"Method::execute", 3) is None
 
 

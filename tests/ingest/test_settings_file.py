@@ -14,7 +14,7 @@ from tracehouse.ingest.settings_file import (
 )
 
 
-def test_without_a_file_there_are_no_tables(
+def test_a_missing_settings_file_has_no_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -92,7 +92,7 @@ def test_tables_are_checked_whatever_is_asked_for(tmp_path: Path, text: str, pro
         read_tables("report", path=file)
 
 
-def test_a_file_that_is_too_large_or_none_is_refused_unread(tmp_path: Path) -> None:
+def test_a_settings_file_that_is_too_large_or_not_regular_is_refused_unread(tmp_path: Path) -> None:
     large = tmp_path / "large.toml"
     large.write_bytes(b" " * (MAX_SETTINGS_BYTES + 1))
     with pytest.raises(SourceError, match="is 262,145 bytes, wanted at most 262,144"):

@@ -177,7 +177,7 @@ def test_program_outputs_do_not_count():
     assert _run_id({"events": [event]}) == _run_id({"events": [event, output]})
 
 
-def test_logged_values_count_but_not_what_they_are():
+def test_run_signatures_depend_on_logged_events_but_not_their_values():
     event = {"profile_event": {"name": "op", "instruction_id": 7}}
     values = [{"val": "Int", "int_value": {"int_val": number}} for number in (1, 2)]
     logged = [{"debug_event": {"instruction_id": 7, "debug_entry": value}} for value in values]
@@ -331,7 +331,7 @@ def _run(*names, chain=0):
         ([("my kernel", 3, 0, 1), ("OPERATOR_CALL", 3, 0, 1)], set()),
     ],
 )  # fmt: skip
-def test_a_kernel_has_the_name_of_one_or_is_all_there_is_in_an_operator_call(run, kernels):
+def test_a_kernel_is_recognised_by_its_name_or_alone_in_an_operator_call(run, kernels):
     (found,) = _kinds(run)
     assert {name for name, kind in found if kind == "kernel"} == kernels
 

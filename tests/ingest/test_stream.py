@@ -45,7 +45,7 @@ def test_parts_together_are_the_dump(
     assert rows(decode_dumps([dump]).tables) == rows(whole)
 
 
-def test_no_signature_stays_of_a_dump_refused_in_a_later_part(
+def test_a_dump_refused_in_a_later_part_leaves_no_signatures(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     good, bad = read_dump("real/mlp_portable_n1"), bytearray(read_dump("real/cnn_portable_n20"))

@@ -25,7 +25,7 @@ from tracehouse.ingest.tracer.event_tracer import Tensor
     ],
     ids=str,
 )
-def test_outside_of_blocks_there_is_nothing_to_log(calls):
+def test_logging_without_an_open_block_is_an_error(calls):
     with pytest.raises(NoBlockError, match=f"^{calls[-1][0]}: no block is open; call create_"):
         write(*calls)
 

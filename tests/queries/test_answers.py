@@ -41,7 +41,7 @@ def test_settings_have_thresholds_and_expected_recordings(nights: Path) -> None:
             assert "watch" in rows.read_all()["device"].to_pylist()
 
 
-def test_an_unknown_branch_or_build_is_told(nights: Path) -> None:
+def test_an_unknown_branch_or_build_is_refused(nights: Path) -> None:
     mine = Settings(report=ReportChoice(branch="mine"))
     with Warehouse.open(nights, read_only=True) as store:
         with pytest.raises(ParameterError, match="of the branch 'mine'"):

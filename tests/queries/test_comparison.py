@@ -36,7 +36,7 @@ ROWS = (
 )
 
 
-def test_slower_runs_are_said_before_faster_operators() -> None:
+def test_slower_runs_are_stated_before_faster_operators() -> None:
     run = change_row(level="method", kind="method", event_name="Method::execute")
     found = _found(run, change_row("improvement", delta=-0.1), change_row("improvement", ordinal=2))
     assert found.sentence == "1 run is slower. 2 operators are faster."
@@ -60,7 +60,7 @@ def test_a_terminal_shows_a_sentence_one_count_and_the_changes() -> None:
     assert "--all" not in whole
 
 
-def test_elsewhere_it_is_ascii() -> None:
+def test_a_plain_comparison_is_ascii() -> None:
     lines = plain_comparison(_found(*ROWS))
     assert "\n".join(lines).isascii()
     assert lines[5].startswith("slower  Execute  net  10.00 -> 10.50 ms")

@@ -58,7 +58,7 @@ def test_texts_are_utf_8_in_a_binary_sink_that_stays_open(form: Format, data: by
     assert sink.getvalue() == data
 
 
-def test_nothing_is_written_of_a_table_that_json_cannot_hold() -> None:
+def test_a_table_that_json_cannot_hold_writes_nothing() -> None:
     sink = io.StringIO()
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
     with pytest.raises(FormatError, match="two columns are called 'a'"):
@@ -90,7 +90,7 @@ def test_rows_are_written_while_they_are_computed(form: Format) -> None:
 
 
 @pytest.mark.parametrize("form", list(MEDIA_TYPES))
-def test_no_rows_of_a_reader_are_no_rows_of_a_table(form: Format) -> None:
+def test_an_empty_reader_is_written_like_an_empty_table(form: Format) -> None:
     table, sinks = TABLE.slice(2), (io.BytesIO(), io.BytesIO())
     write_encoded(table, form, sinks[0])
     write_encoded(pa.RecordBatchReader.from_batches(table.schema, []), form, sinks[1])

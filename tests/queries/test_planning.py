@@ -51,7 +51,9 @@ def _plan(*operators, change=0.05, **columns):
 
 
 @pytest.mark.parametrize(("operators", "dumps"), [(1, 8), (64, 8), (65, 9), (243, 9), (244, 10)])
-def test_without_overlap_it_takes_what_the_exact_test_can_tell(operators: int, dumps: int) -> None:
+def test_steady_values_need_as_many_dumps_as_the_exact_test_requires(
+    operators: int, dumps: int
+) -> None:
     # Of 2n dumps, n of each build can be ordered in (2n over n) ways, of which two are extreme.
     assert 2 / math.comb(2 * dumps, dumps) <= 0.01 / operators
     row = _plan(*[[STEADY]] * operators)
@@ -101,7 +103,7 @@ def test_larger_changes_and_less_noise_take_fewer_dumps() -> None:
     assert by_change[0] > by_change[2]
 
 
-def test_change_of_level_between_builds_is_no_noise() -> None:
+def test_a_change_of_level_between_builds_does_not_count_as_noise() -> None:
     levels = [[value * factor for value in STEADY] for factor in (1, 3, 10)]
     assert _plan(levels)["dumps_for_method"] == 8
 
@@ -122,7 +124,7 @@ def test_devices_have_plans_of_their_own() -> None:
     assert [(row["device"], row["dump_count"]) for row in rows] == [("a", 10), ("b", 9)]
 
 
-def test_no_values_are_no_plan() -> None:
+def test_too_few_values_give_an_empty_plan() -> None:
     for values in (_values(), _values([[1.0]])):
         assert plan_dumps(values, change=0.05) == PLAN.empty_table()
 
@@ -158,13 +160,13 @@ FIGURES = {"detectable": 0.08, "with_dumps": 0.07, "with_pairs": 0.02, "with_ses
         (0.01, (0.08, "pairs", 0.02)),  # which comes nearest
     ],
 )
-def test_what_helps_is_the_first_thing_that_shows_the_change(
+def test_the_advice_is_the_first_remedy_that_would_show_the_change(
     change: float, expected: tuple[object, ...]
 ) -> None:
     assert _advice(change, **FIGURES) == expected
 
 
-def test_without_knowledge_there_is_no_advice() -> None:
+def test_unknown_figures_give_no_advice() -> None:
     assert _advice(0.05) == (None, None, None)
     assert _advice(0.05, with_pairs=0.03) == (None, "pairs", 0.03)
     plan = plan_dumps(_values([STEADY]), change=0.05)

@@ -17,7 +17,7 @@ STEERING = [
 
 @pytest.mark.parametrize("escape", [printable, json_text])
 @pytest.mark.slow
-def test_no_text_keeps_what_would_steer_a_terminal(escape):
+def test_escaping_removes_all_terminal_control_characters(escape):
     assert escape("".join(map(chr, EVERY))).isprintable()
     assert not [character for character in STEERING if character in escape(f"a{character}b")]
 

@@ -75,7 +75,7 @@ def test_large_object_of_many_parts_comes_back_whole(lake: str) -> None:
     assert Lake(lake).read("events/a.parquet") == data * 24
 
 
-def test_file_that_is_gone_is_told_without_keys(store, lake: str) -> None:
+def test_a_missing_lake_file_is_reported_without_credentials(store, lake: str) -> None:
     store.export_lake(lake)
     place = Lake(lake)
     place.delete([place.list("dumps")[0].path])

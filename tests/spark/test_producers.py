@@ -15,7 +15,9 @@ QUESTIONS = (
 )  # fmt: skip
 
 
-def test_both_answer_alike(session, tmp_path: Path) -> None:
+def test_spark_and_the_store_give_the_same_answers_for_all_producers(
+    session, tmp_path: Path
+) -> None:
     for producer in PRODUCERS:
         manifest = {"device": "d", "build": "b", "model": producer, "clock": "ns"}
         file = write(tmp_path / f"{producer}.etdp", producer_dump(producer, 3))

@@ -30,7 +30,7 @@ def listened_addresses(pid: int) -> set[str]:
     }
 
 
-def test_nobody_else_can_reach_a_session_of_this_machine(session) -> None:
+def test_a_local_spark_session_listens_only_on_loopback(session) -> None:
     pid = session.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
     loopback = {"0100007F", "0" * 24 + "01000000", "0000000000000000FFFF00000100007F"}
     addresses = listened_addresses(pid)

@@ -72,7 +72,7 @@ def test_a_module_that_an_event_straddles_is_not_compared(rows):
     assert _shown(rows["straddling"], "is_lowest", "base_ns", "head_ns") == [("", True, 60, 25)]
 
 
-def test_a_name_that_begins_alike_is_no_module_inside(rows):
+def test_a_module_name_with_a_common_prefix_is_not_a_submodule(rows):
     assert _shown(rows["names that begin alike"], "is_lowest") == [
         ("", False), ("a", True), ("ab", True),
     ]  # fmt: skip
@@ -85,6 +85,6 @@ def test_base_and_head_can_be_swapped(farm, rows):
     assert _shown(back, "base_ns", "head_ns")[0] == ("", 20, 60)
 
 
-def test_what_cannot_be_compared_has_no_times_or_no_row(rows):
+def test_incomparable_backends_have_no_times_or_no_row(rows):
     assert set(shown(rows["ticks"], "base_ns", "speedup", "base_share")) == {(None, None, None)}
     assert rows["portable alone"] == rows["delegate alone"] == []

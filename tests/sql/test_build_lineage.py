@@ -80,7 +80,7 @@ def test_a_stated_parent_wins_and_one_that_the_store_does_not_have_counts_for_no
     assert _ancestors(store, "f2") == [("f1", 1), ("m2", 2), ("m1", 3)]
 
 
-def test_reference_builds_are_nobodys_ancestors_and_have_none():
+def test_reference_builds_neither_are_nor_have_ancestors():
     store = _store(
         ("m1", "main", None, None),
         ("pinned", "main", None, "reference"),
@@ -103,7 +103,7 @@ def test_builds_that_state_each_other_as_parents_have_each_other_once():
     assert _ancestors(store, "d") == [("c", 1), ("b", 2), ("a", 3)]
 
 
-def test_no_more_than_128_ancestors_are_told():
+def test_at_most_128_ancestors_are_listed():
     store = _store(*((f"b{number:03}", "main", None, None) for number in range(140)))
     found = _ancestors(store, "b139")
     assert found == [(f"b{139 - distance:03}", distance) for distance in range(1, 129)]

@@ -212,7 +212,7 @@ def _verdicts(rows):
 
 
 @pytest.mark.parametrize(("n", "m"), SIZES)
-def test_operators_are_compared_as_by_the_book(rows, n, m):
+def test_operators_are_compared_as_by_the_reference_statistics(rows, n, m):
     base, head = _book(n, m)
     found = _by_name(rows[f"book {n} {m}"])
     plain = {name: compare(base[name].tolist(), head[name].tolist()) for name in base}
@@ -362,7 +362,7 @@ def test_devices_of_a_pool_are_tested_together(rows):
     assert p == pytest.approx(math.erfc(z / math.sqrt(2)), rel=1e-6)
 
 
-def test_what_a_comparison_hides_is_noted(rows):
+def test_a_comparison_notes_how_its_dumps_differ(rows):
     notes = {device: rows[device][0]["note"] for device in ("same state", "mixed", "flashed")}
     assert notes == {
         "same state": None,

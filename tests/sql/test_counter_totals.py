@@ -56,7 +56,7 @@ def test_runs_of_each_name_are_told_apart_and_loads_are_no_inferences(rows):
     ]
 
 
-def test_what_failed_is_no_inference_and_counts_in_percentiles(rows):
+def test_failed_runs_are_no_inferences_but_count_in_percentiles(rows):
     assert _shown(rows["failed"], "total", "min", "inference_count", "per_inference") == [
         ("cycles", "run", 14, 4, 1, 10),
         ("energy", "dump", 6, 6, 0, None),

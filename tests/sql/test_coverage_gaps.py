@@ -79,7 +79,7 @@ def test_a_build_with_a_role_makes_nothing_expected():
     assert _gaps(store.connect()) == []
 
 
-def test_what_is_expected_is_a_gap_in_every_build_that_lacks_it(farm):
+def test_an_expected_recording_is_a_gap_in_every_build_without_it(farm):
     expected = ["watch / net", "tablet / net / vulkan", "phone / net"]
     gaps = _gaps(farm, "backend", "last_build", "is_expected", build="b3", expected=expected)
     assert gaps == [

@@ -48,7 +48,7 @@ def store(place):
 
 
 @pytest.mark.parametrize(("model", "most"), [("llm", 0.01), ("sdpa", 0.012)])
-def test_their_time_is_no_framework_tax(store, model, most):
+def test_time_of_custom_operators_is_no_framework_tax(store, model, most):
     shares = [row["tax_share"] for row in _rows(store, "framework_tax", model)]
     assert all(0 < share < most for share in shares)
     rows = _rows(store, "framework_tax", model, scope="operator")
@@ -62,7 +62,7 @@ def test_attention_leads_the_hotspots(store):
     assert {row["event_name"] for row in rows} >= {CACHE}
 
 
-def test_they_have_an_operator_type_and_are_covered(store):
+def test_custom_operators_have_an_operator_type_and_delegation_coverage(store):
     types = {row["op_type"] for row in _rows(store, "op_type_history", "llm")}
     assert types == {"embedding", "mul", "linear", "update_cache", "custom_sdpa", "add"}
     covered = _rows(store, "delegation_coverage", "llm", build=["b1"])
@@ -71,7 +71,7 @@ def test_they_have_an_operator_type_and_are_covered(store):
     assert sum(shares.values()) > 0.99
 
 
-def test_their_nodes_of_the_program_are_found(store):
+def test_program_nodes_of_custom_operators_are_found(store):
     coverage = _rows(store, "delegation_coverage", "sdpa")
     nodes = {row["op_type"]: row["run_nodes"] for row in coverage}
     assert nodes["custom_sdpa"] == nodes["addmm"] == 1
@@ -81,7 +81,7 @@ def test_their_nodes_of_the_program_are_found(store):
     assert whole["run_ns"] == pytest.approx(391_721.8, abs=0.1)
 
 
-def test_the_inspector_counts_them_for_their_module():
+def test_the_inspector_counts_custom_operators_for_their_module():
     inspector = Inspector(etdump_path=REAL / "sdpa.etdp", etrecord=REAL / "sdpa.etrecord")
     assert inspector.find_total_for_module("L__self__") == pytest.approx(0.3917, abs=1e-4)
 

@@ -73,7 +73,7 @@ def rows():
 
 
 @pytest.mark.parametrize("model", CASES)
-def test_a_dump_that_lacks_something_has_that_problem_alone(model, rows):
+def test_a_dump_with_one_defect_has_only_that_problem(model, rows):
     number = 2 * ([*CASES].index(model) + 1)
     found = {
         row["problem"]: (row["dump_count"], row["of_count"], int(row["example"], 16))
@@ -83,12 +83,12 @@ def test_a_dump_that_lacks_something_has_that_problem_alone(model, rows):
     assert {row["dump_share"] for row in rows[model]} <= {0.5}
 
 
-def test_builds_that_nothing_orders_are_told(rows):
+def test_builds_without_an_order_are_reported(rows):
     (row,) = rows["unordered"]
     assert (row["problem"], row["dump_count"], row["dump_share"]) == ("unordered build", 2, 1)
 
 
-def test_a_clock_that_is_out_of_line_with_the_other_devices_of_its_build_is_told():
+def test_a_clock_that_disagrees_with_other_devices_of_its_build_is_reported():
     store = StoreRows()
     cases = {
         "right": {},
@@ -123,5 +123,5 @@ def test_a_clock_that_is_out_of_line_with_the_other_devices_of_its_build_is_told
     ]
 
 
-def test_build_committed_after_the_ingest_of_its_dumps_is_told(rows):
+def test_a_build_committed_after_its_dumps_were_ingested_is_reported(rows):
     assert [row["problem"] for row in rows["early"]] == ["implausible time"]

@@ -70,7 +70,7 @@ def _events(backend, copy, has_phases):
 
 
 @pytest.mark.parametrize("name", cross_section(sorted(every_query().keys() - OF_EVENTS), 4))
-def test_no_total_counts_the_phases_of_a_delegate(name, with_phases, without_phases):
+def test_delegate_phases_do_not_count_in_totals(name, with_phases, without_phases):
     asked = required(name, base_backend="vgf", head_backend="portable", event="*") | OPTIONS.get(
         name, {}
     )

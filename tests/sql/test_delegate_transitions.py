@@ -50,7 +50,7 @@ def test_steps_around_a_call_and_its_cost_by_hand(rows):
     ]
 
 
-def test_which_boundaries_are_crossed(rows):
+def test_delegate_transitions_count_each_crossed_boundary_once(rows):
     # The boundary between two calls counts once.
     assert shown(rows["one after the other"], "run_crossings", "step_after") == [
         (0, "DELEGATE_CALL"),

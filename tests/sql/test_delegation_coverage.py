@@ -56,7 +56,7 @@ def test_delegates_and_types_of_kernels_by_hand(rows):
     ]
 
 
-def test_without_an_etrecord_delegates_are_one(rows):
+def test_delegates_without_an_etrecord_are_counted_together(rows):
     names = ("delegate_backend", "call_count", "operator_count", "run_ns", "run_nodes")
     assert shown(rows["without"][:1], *names) == [(None, 2, 3, 50, None)]
     assert {row["node_share"] for row in rows["without"]} == {None}

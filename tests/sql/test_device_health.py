@@ -45,7 +45,7 @@ def _rows(farm, **params):
     return {row["device"]: row for row in run_query(farm, "device_health", **params)}
 
 
-def test_the_sick_come_first_and_each_problem_has_its_name(farm):
+def test_unhealthy_devices_come_first_with_their_problems_by_name(farm):
     rows = _rows(farm)
     assert {name: row["problems"] for name, row in rows.items()} == PROBLEMS
     assert list(rows)[:3] == ["bad", "never", "late"]
@@ -109,7 +109,7 @@ def test_a_device_alone_in_its_pool_is_compared_with_the_others_of_the_store():
     assert found == {"phone": None, "tablet": None, "board": "silent", "dongle": "refused"}
 
 
-def test_a_device_is_not_silent_because_another_records_other_builds():
+def test_a_device_is_not_silent_if_each_build_is_recorded_on_another_device():
     store = StoreRows()
     for ordinal in (1, 2, 3, 4):
         store.add_build(f"b{ordinal}", ordinal=ordinal)
@@ -129,7 +129,7 @@ def test_a_device_is_not_silent_where_each_build_is_recorded_on_another_device(p
     assert problems == dict.fromkeys(["ab", "fresh", "quiet"])
 
 
-def test_few_of_many_refusals_are_no_problem():
+def test_few_refusals_among_many_dumps_are_no_health_problem():
     store = StoreRows()
     store.add_build("b1", ordinal=1)
     for device in ("phone", "tablet"):

@@ -32,7 +32,7 @@ def measures():
     return found
 
 
-def test_a_language_model_by_hand(measures):
+def test_measures_of_a_language_model_match_a_calculation_by_hand(measures):
     assert measures[1] == {
         "load_time": ("load_time", "ns", 100),
         "cold_start": ("cold_start", "ns", 600),

@@ -65,7 +65,7 @@ def test_every_attribute_by_hand(rows):
     ]
 
 
-def test_what_a_build_does_not_state_is_unknown(rows):
+def test_attributes_that_a_build_does_not_state_are_unknown(rows):
     assert {row["verdict"] for row in rows["unknown"]} == {"unknown"}
     counts = {row["attribute"]: (row["base_count"], row["head_count"]) for row in rows["unknown"]}
     assert counts["os"] == (1, 0)
@@ -83,7 +83,7 @@ def test_temperature_changes_by_five_degrees_of_the_median(rows):
     assert _of(rows["5 degrees in tenths"], "temperature") == [("27", "32", "changed")]
 
 
-def test_what_changed_around_one_model_says_nothing_of_another(rows):
+def test_environment_changes_of_one_model_do_not_affect_another(rows):
     threads = [row for row in rows["models"] if row["attribute"] == "threads"]
     assert shown(threads, "model", "backend", "verdict") == [
         ("control", "xnnpack", "changed"),

@@ -123,7 +123,7 @@ def test_bytes_of_dumps_with_unequal_runs_are_not_compared(rows):
     assert measures["runs_per_dump"] == (1, 2, "changed")
 
 
-def test_what_is_not_there_is_not_compared(rows):
+def test_measures_that_a_build_lacks_are_not_compared(rows):
     assert rows["new alone"] == []
     # A dump without a complete run says nothing of operators.
     found = _of(rows["incomplete"], "operator_count", "head_count", "verdict")
@@ -135,11 +135,11 @@ def test_memory_of_runs_that_a_build_does_not_have_is_no_change(rows):
     assert _of(rows["unlike loads"], "allocated_bytes", *names) == [("Execute", 8, 8, "unchanged")]
 
 
-def test_dump_that_logs_no_allocation_says_nothing_of_memory(rows):
+def test_a_dump_without_allocations_has_no_memory_measures(rows):
     assert "allocated_bytes" not in _measures(rows["unlogged"])
 
 
-def test_runs_that_log_their_method_alone_say_nothing_of_operators(rows):
+def test_runs_that_log_only_their_method_have_no_operator_measures(rows):
     assert [*_measures(rows["method only"])] == ["dump_bytes", "runs_per_dump"]
 
 

@@ -153,7 +153,7 @@ def test_header_columns_are_the_parts_columns(filters, connection):
     assert found == {header.name: _declared(header) for header in headers.values()}
 
 
-def test_what_the_glossary_says_is_listed_by_name_in_two_files_or_more():
+def test_glossary_entries_are_used_by_name_in_two_files_or_more():
     glossary = (files("tracehouse.sql") / "glossary.sql").read_text(encoding="utf-8")
     shared = parse_header(glossary, "glossary.sql")
     uses = Counter(one for text in TEXTS for one in _entries(parse_header(text, "x.sql")))

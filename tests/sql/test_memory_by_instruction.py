@@ -116,7 +116,7 @@ def test_an_allocation_is_of_the_instruction_whose_kernel_ends_next_in_the_file(
     ]
 
 
-def test_which_event_ends_next(rows):
+def test_an_allocation_belongs_to_the_event_that_ends_next(rows):
     names = ("instruction_id", "event_name", "total_bytes")
     add, mul = "native_call_add.out", "native_call_mul.out"
     assert {device: shown(rows[device], *names) for device in [*RUNS][len(CLOCKS) :][:6]} == {

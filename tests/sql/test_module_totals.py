@@ -69,12 +69,12 @@ def test_one_run_by_hand(rows):
     ]
 
 
-def test_own_time_is_that_outside_the_modules_inside(farm):
+def test_own_time_of_a_module_excludes_its_submodules(farm):
     found = run_query(farm, "module_totals", device="one run", scope="own")
     assert _times(found) == {"layers": (10, 0.1), "layers.0": (40, 0.4)}
 
 
-def test_one_module_is_asked_for_by_its_whole_path(farm):
+def test_a_module_filter_matches_whole_paths(farm):
     for module, expected in {
         "layers": ["layers"],
         "": [""],
@@ -93,7 +93,7 @@ def test_time_is_per_complete_run_and_repeated_events_add_up(rows):
     assert _counts(rows["two ETRecords"], "layers") == [(2, 4, 50)]
 
 
-def test_what_is_unknown_has_no_time_or_no_row(rows):
+def test_modules_with_unknown_time_have_no_time_or_no_row(rows):
     assert rows["no ETRecord"] == []
     expected = {"": (None, None), "layers": (50, 0.5), "layers.0": (40, 0.4)}
     assert _times(rows["delegate in ticks"]) == expected

@@ -36,7 +36,7 @@ def test_overloads_and_calls_of_a_type_add_up_per_run(rows):
     assert _of(rows, "add", *names) == [("old", 2, 4, 2, 3, 21), ("new", 2, 4, 2, 3, 31)]
 
 
-def test_change_and_share_are_of_the_type(rows):
+def test_change_and_share_are_those_of_the_operator_type(rows):
     assert _of(rows, "add", "time_share", "change") == [
         (pytest.approx(0.21), None),
         (pytest.approx(0.31), pytest.approx(31 / 21 - 1)),

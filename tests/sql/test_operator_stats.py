@@ -78,7 +78,7 @@ OTHER_IDS = [
 ]  # fmt: skip
 
 
-def test_other_delegate_ids_stay_as_they_are():
+def test_unrecognised_delegate_ids_stay_as_they_are():
     store = StoreRows()
     _add(store, [Event("", 3_000, n, id_) for n, id_ in enumerate(OTHER_IDS)])
     assert _rows(store, "event_name, delegate_id") == sorted((id_, id_) for id_ in OTHER_IDS)
@@ -101,7 +101,7 @@ def test_ordinal_counts_instructions_of_the_run_signature_even_where_some_are_fl
     ]
 
 
-def test_of_several_signatures_of_an_operator_the_one_with_most_steady_events_stands():
+def test_the_signature_with_most_steady_events_represents_its_operator():
     store = StoreRows()
     plain, logged = Event("conv", 10, 1), Event("conv", 20, 1, debug_name="conv")
     number = _add(store, [plain], runs=10)

@@ -54,7 +54,7 @@ def test_operators_with_the_most_tail_come_first(rows):
     assert add["tail_share"] == pytest.approx(0.2)
 
 
-def test_which_events_count(rows):
+def test_variance_counts_unflagged_operators_and_calls_without_operators(rows):
     # A call does where its delegate logs no operators.
     found = [("delegate_op", 0), ("delegate_call", 1)]
     assert shown(rows["calls"], "kind", "instruction_id") == found

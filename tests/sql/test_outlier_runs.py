@@ -64,7 +64,7 @@ def test_a_slow_run_has_the_excess_of_its_parts_by_hand(rows):
     assert shown(rows["slow kernel"], *parts) == [(90, 0, 0, 1)]
 
 
-def test_the_culprit_is_what_takes_longer_itself(rows):
+def test_the_culprit_of_an_outlier_is_what_takes_longer_itself(rows):
     names = ("culprit", "delegate_id", "instruction_id", "culprit_excess_ns")
     assert {
         case: shown(rows[case], *names) for case in [*CASES][:5]
@@ -77,7 +77,7 @@ def test_the_culprit_is_what_takes_longer_itself(rows):
     }  # fmt: skip
 
 
-def test_which_runs_are_outliers(rows):
+def test_outliers_are_slow_complete_runs_after_warm_up(rows):
     assert {case: shown(rows[case], "run_index", "excess") for case in [*CASES][5:]} == {
         "two slow runs": [(26, 0.5)],
         "slow at first": [],
@@ -93,7 +93,7 @@ def test_which_runs_are_outliers(rows):
     }
 
 
-def test_what_is_unknown_of_an_outlier_is_null(rows):
+def test_unknown_figures_of_an_outlier_are_null(rows):
     names = ("execute_ns", "kernel_excess_ns", "culprit")
     assert shown(rows["ticks"], *names) == [(None, None, "native_call_conv.out")]
     assert shown(rows["without events"], *names) == [(180, 90, None)]

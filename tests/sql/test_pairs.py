@@ -81,7 +81,7 @@ def test_swapped_builds_give_the_opposite(farm, rows):
         assert other["delta"] == pytest.approx(1 / (1 + one["delta"]) - 1, abs=1e-12)
 
 
-def test_fewer_pairs_than_are_wanted_are_dumps_like_others(rows):
+def test_too_few_pairs_are_treated_as_ordinary_dumps(rows):
     assert rows["too few pairs"][CONV]["base_count"] == LEAST_PAIRS - 1 + len(STATES)
     assert rows["enough pairs"][CONV]["base_count"] == LEAST_PAIRS
     few = rows["three pairs"][CONV]

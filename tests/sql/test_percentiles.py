@@ -135,7 +135,7 @@ def test_approximate_percentiles_of_dumps_that_differ(approximate):
     assert shown(approximate["left out"], *names) == [(1, 0, pytest.approx(100, rel=0.01))]
 
 
-def test_events_that_are_gone_are_said_to_be_missing(exact, approximate):
+def test_dropped_events_are_counted_as_missing(exact, approximate):
     names = ("sample_count", "missing_count", "min_ns", "max_ns", "p99_ns")
     assert shown(exact["all events gone"], *names) == [(203, 203, 10, 30, None)]
     near_10 = pytest.approx(10, rel=0.01)

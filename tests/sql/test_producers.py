@@ -83,13 +83,13 @@ def _impossible(rows):
 
 
 @pytest.mark.parametrize(("query", "params"), cross_section(QUESTIONS, 6))
-def test_no_answer_is_impossible(store, query, params):
+def test_no_query_returns_impossible_times_or_shares(store, query, params):
     rows = store.query(query, **params).to_pylist()
     assert {row["model"] for row in rows} > (set() if query in OF_OTHERS else {"QNN"})
     assert _impossible(rows) == []
 
 
-def test_no_time_of_a_timeline_is_impossible(store):
+def test_timelines_have_no_impossible_times(store):
     dumps = store.sql("SELECT dump_id, model FROM named_dumps ORDER BY ALL").to_pylist()
     for dump in [dump for dump in dumps if dump["model"] in PRODUCERS] + dumps[::8]:
         rows = store.query("run_timeline", dump=dump["dump_id"]).to_pylist()
@@ -106,7 +106,7 @@ def _rows(store, query, model, **params):
     }
 
 
-def test_what_qnn_counts_is_no_time(store):
+def test_qnn_counts_do_not_count_as_times(store):
     rows = _rows(store, "operator_hotspots", "QNN")
     assert rows.keys() == {"Method::execute", "native_call_add.out", "DELEGATE_CALL"}
     assert rows["DELEGATE_CALL"]["self_ns"] == rows["DELEGATE_CALL"]["total_ns"] > CALL_NS * RUNS
@@ -115,7 +115,7 @@ def test_what_qnn_counts_is_no_time(store):
     assert {name: row["p50_ns"] for name, row in found.items() if name in QNN_EVENTS} == times
 
 
-def test_what_qnn_counts_is_a_counter_of_each_run_and_its_delegate(store):
+def test_qnn_counts_are_counters_of_each_run_and_delegate(store):
     rows = store.sql(
         "SELECT name, c.unit, run_index, value, c.instruction_id FROM counters AS c "
         "JOIN named_dumps AS d ON d.dump_id = c.dump_id WHERE d.model = 'QNN'"
@@ -128,7 +128,7 @@ def test_what_qnn_counts_is_a_counter_of_each_run_and_its_delegate(store):
     assert {(row["counter"], row["unit"]): row["per_inference"] for row in totals} == COUNTERS
 
 
-def test_what_is_compared_and_judged_has_one_unit(store):
+def test_operator_times_that_are_compared_have_one_unit(store):
     rows = store.sql(
         "SELECT DISTINCT unit, delegate_id FROM operator_stats WHERE model LIKE 'QNN%'"
     ).to_pylist()
@@ -141,7 +141,7 @@ def test_what_is_compared_and_judged_has_one_unit(store):
     assert {(row["name"], row["unit"]): row["value"] for row in judged} == COUNTERS
 
 
-def test_their_events_are_as_the_inspector_shows_them(store):
+def test_event_blocks_of_qnn_match_the_inspector(store):
     rows = store.query("event_blocks", dump=1).to_pylist()
     shown = {row["delegate_id"]: row["avg_ns"] for row in rows if row["delegate_id"]}
     assert shown == QNN_EVENTS
@@ -154,7 +154,7 @@ def test_nodes_that_qnn_times_are_operators(store):
     assert "relu_1:OpId_13" not in rows
 
 
-def test_a_value_of_unknown_unit_is_told(store):
+def test_a_value_of_unknown_unit_is_a_data_quality_problem(store):
     rows = store.query("data_quality").to_pylist()
     found = {row["model"] for row in rows if row["problem"] == "unknown units"}
     assert found == {"QNN", "QNN GPU"}
@@ -168,7 +168,7 @@ def test_npu_time_of_ethos_u_is_a_phase_of_its_call(store):
 
 
 @pytest.mark.parametrize("model", ["Core ML estimates", "Neutron"])
-def test_where_operators_take_longer_than_their_call_nothing_is_made_of_it(store, model):
+def test_operators_longer_than_their_call_give_no_shares_or_own_time(store, model):
     rows = _rows(store, "operator_hotspots", model)
     inner = [row for row in rows.values() if row["kind"] == "delegate_op"]
     assert inner

@@ -200,7 +200,7 @@ def test_p_is_exact_for_few_dumps_and_normal_with_ties_for_more_than_thirty(row)
     assert row["few"]["p_adjusted"] is None
 
 
-def test_interval_is_there_where_some_p_is_one_per_cent_or_less(row):
+def test_an_interval_is_given_if_p_could_reach_one_per_cent(row):
     interval = ("delta_low", "delta_high", "minimum_detectable")
     # 2 / (9 over 4) is 0.016, and 2 / (10 over 4) is 0.0095.
     assert shown([row["four and five"]], *interval) == [(None, None, None)]
@@ -283,7 +283,7 @@ def test_inserted_operator_is_new_and_shifts_nothing(rows, farm):
     assert moved == {CONV: 7, "new": 4, "old": None}
 
 
-def test_what_is_compared_is_what_both_builds_ran_on_one_device(row, rows):
+def test_only_operators_that_both_builds_ran_on_one_device_are_compared(row, rows):
     assert rows["calls and loads"] == []
     assert row["head alone"]["verdict"] == "needs_more_dumps"
     assert (row["pools"]["base_count"], row["pools"]["verdict"]) == (10, "regression")
@@ -325,7 +325,7 @@ def test_module_is_that_whose_own_nodes_the_operator_runs_in_the_head():
     }
 
 
-def test_which_events_of_a_dump_count():
+def test_too_few_samples_other_signatures_and_half_ticks_do_not_count():
     store = StoreRows()
     for build, factor in (("base", 1), ("head", 2)):
         # 24 runs leave 19 after warm-up, one too few.

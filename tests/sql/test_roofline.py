@@ -134,7 +134,7 @@ def test_time_against_both_peaks_which_are_tags_unless_given(row, farm):
     assert given["roof_ns"] == 50
 
 
-def test_which_nodes_an_event_runs(row):
+def test_an_event_has_the_costs_of_the_nodes_it_runs(row):
     names = ("call_ns", "flops", "bytes", "intensity")
     assert row["two nodes"]["flops"] == 800  # that of its name among those of its handle
     assert row["two nodes alike"]["flops"] == 60  # one of them

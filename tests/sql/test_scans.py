@@ -123,7 +123,7 @@ def test_statistics_of_builds_that_are_not_compared_are_left_out_by_the_first_jo
 
 
 @pytest.mark.parametrize("name", sorted(load_catalogue().keys() - READERS))
-def test_no_query_reads_events_that_can_do_without(farm, name):
+def test_queries_that_do_not_need_events_do_not_scan_them(farm, name):
     assert "events" not in {table for table, _ in _scans(farm, name, QUESTIONS[name])}
 
 

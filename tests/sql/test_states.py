@@ -84,7 +84,7 @@ def _values(rows, name):
     return {row[name] for row in rows.values()}
 
 
-def test_what_moved_all_operators_is_no_change_of_them(answers):
+def test_a_move_of_all_operators_is_a_run_shift_and_no_operator_change(answers):
     rows = dict(answers["all"])
     method = rows.pop("Method::execute")
     assert _values(rows, "verdict") == {"unchanged"}
@@ -125,14 +125,14 @@ def test_kernels_and_delegates_have_states_of_their_own(answers):
     assert rows["op 1"]["state_delta"] == pytest.approx(-0.1, abs=0.005)
 
 
-def test_without_three_operators_or_a_night_between_builds_there_is_no_state(answers):
+def test_few_operators_or_interleaved_builds_give_no_device_state(answers):
     for device in ("two operators", "in turns"):
         assert _values(answers[device], "verdict") == {"regression"}
         assert _values(answers[device], "frame") == {"raw"}
     assert _values(answers["two operators"], "state_delta") == {None}
 
 
-def test_without_times_sessions_say_whether_builds_were_recorded_apart(answers):
+def test_sessions_decide_whether_untimed_builds_were_recorded_apart(answers):
     found = {sessions: _values(answers[str(sessions)], "frame") for sessions in SESSIONS}
     assert found == {sessions: {frame} for sessions, frame in SESSIONS.items()}
 

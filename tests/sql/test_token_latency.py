@@ -104,7 +104,7 @@ def test_a_turn_is_at_the_first_position_and_has_its_rate(rows):
     assert rows["ticks"][0]["tokens_per_second"] is None
 
 
-def test_loads_and_incomplete_runs_are_no_tokens(rows):
+def test_loads_and_incomplete_runs_do_not_count_as_tokens(rows):
     assert shown(rows["failed"], "turn_count", "token_count") == [(1, 2)]
 
 

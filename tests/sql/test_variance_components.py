@@ -81,7 +81,7 @@ def _change(variance):
 
 
 @pytest.mark.parametrize("factor", FACTORS)
-def test_the_factor_that_makes_the_difference_has_the_share(factor, rows):
+def test_the_factor_that_causes_the_variance_has_nearly_all_of_it(factor, rows):
     shares = {name: rows[factor][f"{name}_share"] for name in (*FACTORS, "process")}
     assert shares.pop(factor) > 0.95
     assert shares.pop("process") < 0.05

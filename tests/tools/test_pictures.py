@@ -22,7 +22,7 @@ def test_pictures_are_small() -> None:
     assert sum(path.stat().st_size for path in PICTURES.glob("*.png")) < 1 << 20
 
 
-def test_what_commands_of_prose_print_is_told_anew_and_nothing_else() -> None:
+def test_only_output_of_commands_in_console_blocks_is_regenerated() -> None:
     text = (
         "```console\n$ tracehouse ls  # why\nold\n\n$ tracehouse ingest x\ncounts\n"
         "$ tracehouse compare a b\n```\n```text\n$ tracehouse ls\nold\n```\n"

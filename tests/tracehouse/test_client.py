@@ -98,7 +98,7 @@ def test_a_store_and_its_service_give_the_same_answers(url: str, store: Path) ->
         assert "tracehouse compare b1 b2" in shown
 
 
-def test_a_question_at_fault_is_told_from_a_service_that_is_away(url: str) -> None:
+def test_a_faulty_query_and_an_unreachable_service_raise_different_errors(url: str) -> None:
     with Client(url) as client, pytest.raises(QueryError, match="no query"):
         client.query("nonsense")
     with Client("http://127.0.0.1:9", retry_seconds=0) as client, pytest.raises(ServiceError):
@@ -138,7 +138,7 @@ def test_a_coroutine_that_is_cancelled_disturbs_no_other(url: str) -> None:
     assert [one["n"].to_pylist() for one in found[1::2]] == [[1000001], [1000003], [1000005]]
 
 
-def test_a_parameter_that_json_does_not_have_is_at_fault(url: str) -> None:
+def test_a_parameter_that_json_cannot_hold_is_refused(url: str) -> None:
     with (
         Client(url) as client,
         pytest.raises(QueryError, match="wanted texts, numbers"),
@@ -146,6 +146,6 @@ def test_a_parameter_that_json_does_not_have_is_at_fault(url: str) -> None:
         client.sql("SELECT $a", {"a": date(2026, 11, 27)})
 
 
-def test_a_malformed_address_is_told_at_once() -> None:
+def test_a_malformed_service_url_is_refused_at_once() -> None:
     with pytest.raises(ServiceError, match="wanted http://HOST:PORT"):
         AsyncClient("farm")

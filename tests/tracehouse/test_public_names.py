@@ -57,7 +57,7 @@ def test_type_checkers_and_python_find_a_name_in_the_same_module() -> None:
     assert seen == {name: f"tracehouse.{home}" for name, home in tracehouse._MODULES.items()}
 
 
-def test_other_names_are_none() -> None:
+def test_unknown_public_names_raise_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'tracehouse' has no attribute 'sqrt'"):
         tracehouse.sqrt  # noqa: B018
 

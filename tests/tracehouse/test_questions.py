@@ -16,7 +16,7 @@ def parameters(method: Callable[..., object]) -> list[tuple[str, object, object]
     ]
 
 
-def test_what_can_be_asked() -> None:
+def test_questions_are_the_six_documented_methods() -> None:
     assert NAMES == ["compare", "query", "report", "schema", "sql", "status"]
 
 

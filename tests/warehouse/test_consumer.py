@@ -215,7 +215,7 @@ def test_the_commit_under_way_is_the_last_one_when_the_rest_is_left(
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_told_and_overcome_by_itself(
+def test_a_full_disk_is_reported_and_the_consumer_recovers(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
@@ -237,7 +237,7 @@ def test_a_full_disk_is_told_and_overcome_by_itself(
         assert consumer.indexed.total() == 1
 
 
-def test_a_bug_is_told_with_its_place_and_the_dumps_stay_in_the_inbox(
+def test_a_bug_is_reported_with_its_location_and_the_dumps_stay_in_the_inbox(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
@@ -262,7 +262,7 @@ def test_a_bug_is_told_with_its_place_and_the_dumps_stay_in_the_inbox(
     assert again == f"{store}: works again"
 
 
-def test_an_inbox_that_cannot_be_read_for_a_while_is_told_and_overcome(
+def test_an_inbox_unreadable_for_a_while_is_reported_and_the_consumer_recovers(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
@@ -423,7 +423,7 @@ def test_the_backlog_shrinks_while_it_is_indexed(
 
 
 @pytest.mark.slow
-def test_small_segments_are_merged_while_it_runs(
+def test_the_consumer_merges_small_segments_while_running(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MANY_SEGMENTS", 3)
@@ -458,7 +458,7 @@ def test_a_store_that_has_no_snapshot_of_its_schema_gets_one_before_all_else(
         opened.release()
 
 
-def test_snapshots_are_published_while_it_runs(store: Path) -> None:
+def test_the_consumer_publishes_snapshots_while_running(store: Path) -> None:
     with consuming(store, snapshot_seconds=0.01) as (consumer, inbox):
         until(lambda: bool(find_snapshots(store)))
         give(consumer, inbox, tiny_incoming(1))

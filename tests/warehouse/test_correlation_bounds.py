@@ -84,7 +84,7 @@ BOMBS = {
 @pytest.mark.system
 @pytest.mark.slow
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_block_that_is_told_too_much_is_stored_untraced_and_says_so(tmp_path, bomb):
+def test_a_block_beyond_the_tracing_limit_is_stored_untraced_with_a_note(tmp_path, bomb):
     write(tmp_path / "r.etrecord", BOMBS[bomb]())
     write(tmp_path / "d.etdp", build_etdump({"run_data": [run(*delegated(2_000))]}))
     (origins, modules), grown = run_alone(INGEST, str(tmp_path), json.dumps(MANIFEST))
@@ -98,7 +98,7 @@ def test_block_that_is_told_too_much_is_stored_untraced_and_says_so(tmp_path, bo
 
 @pytest.mark.system
 @pytest.mark.slow
-def test_block_that_is_told_all_it_may_be_is_stored_in_bounded_memory(tmp_path):
+def test_a_block_at_the_tracing_limit_is_stored_in_bounded_memory(tmp_path):
     write(tmp_path / "r.etrecord", shared_handles())
     write(tmp_path / "d.etdp", build_etdump({"run_data": [run(*delegated(800))]}))
     ([row], _), grown = run_alone(INGEST, str(tmp_path), json.dumps(MANIFEST))
@@ -107,7 +107,7 @@ def test_block_that_is_told_all_it_may_be_is_stored_in_bounded_memory(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_dump_that_is_told_too_much_leaves_the_next_one_its_share(tmp_path):
+def test_each_dump_has_its_own_limit_of_traced_data(tmp_path):
     record = read_etrecord(Source(str(write(tmp_path / "r.etrecord", shared_handles()))))
     known = Correlation(record)
     places = [Place("", "delegate_op", 0, i) for i in range(2_000)]
@@ -115,7 +115,7 @@ def test_a_dump_that_is_told_too_much_leaves_the_next_one_its_share(tmp_path):
     assert known.renewed().locate(places[:500]).method == "forward"
 
 
-def test_what_is_told_is_counted_over_all_blocks_of_a_dump(tmp_path):
+def test_traced_data_is_limited_over_all_blocks_of_a_dump(tmp_path):
     record = read_etrecord(Source(str(write(tmp_path / "r.etrecord", shared_handles()))))
     known = Correlation(record)
     places = [Place("", "delegate_op", 0, i) for i in range(100)]
@@ -125,7 +125,7 @@ def test_what_is_told_is_counted_over_all_blocks_of_a_dump(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_large_program_whose_events_are_told_once_is_traced(tmp_path):
+def test_a_large_program_with_cheap_events_is_traced_in_every_block(tmp_path):
     stack = "k0,,M;k1,layers,T;k2,layers.0,T;k3,layers.0.attn,T"
     nodes = [
         node(f"n{i}", debug_handle=str(i), stack_trace="x" * 500, nn_module_stack=stack)

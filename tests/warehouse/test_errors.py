@@ -44,7 +44,7 @@ def test_only_some_of_many_names_are_compared(compared):
     assert 100 < len(compared) < 5_000
 
 
-def test_no_name_is_known():
+def test_a_suggestion_without_known_names_says_that_none_exist():
     assert suggest("x", []) == "; none exist"
 
 

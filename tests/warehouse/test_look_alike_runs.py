@@ -132,7 +132,7 @@ def test_the_night_finds_the_slower_prompts_and_nothing_else(verdicts) -> None:
 
 def test_the_inspector_sees_one_block_of_both(store: Warehouse) -> None:
     blocks = [
-        (block.name, [(event.name, len(event.samples.raw)) for event in block.events])
+        (block.name, [(event.name, len(event.perf_data.raw)) for event in block.events])
         for block in build_event_blocks(decode_tables(record("turns", 1, 0), "turns 1 0"))
     ]
     assert [name for name, _ in blocks] == ["Default", "Execute"]
@@ -148,7 +148,7 @@ def test_the_inspector_sees_one_block_of_both(store: Warehouse) -> None:
     assert of_store == blocks
     again = build_event_blocks(stored_tables(store, dump.as_py()))
     assert [
-        (block.name, [(event.name, len(event.samples.raw)) for event in block.events])
+        (block.name, [(event.name, len(event.perf_data.raw)) for event in block.events])
         for block in again
     ] == blocks
 

@@ -77,7 +77,7 @@ def test_names_inside_a_delegate_tell_methods_apart(record, names, method):
 
 
 @pytest.mark.parametrize("name", ["Fully Connected (NC, F32) GEMM #1", "Softmax (NC) #1"])
-def test_names_that_fit_every_method_alike_tell_none(record, name):
+def test_names_that_fit_every_method_leave_the_method_unknown(record, name):
     block = located(record, name)
     assert (block.method, block.method_candidates) == (None, ["decode", "prefill"])
     assert block.notes == ["these can be events of decode or prefill, which differ"]

@@ -99,7 +99,7 @@ QUESTIONS = (
 
 
 @pytest.mark.slow
-def test_honest_questions_are_answered(opened: tuple[Warehouse, AttackGround]) -> None:
+def test_legitimate_statements_are_answered(opened: tuple[Warehouse, AttackGround]) -> None:
     for text in QUESTIONS:
         assert opened[0].sql(text).num_columns > 0
 
@@ -131,7 +131,7 @@ def test_files_are_read_where_that_is_asked_for(ground: AttackGround) -> None:
     "name",
     cross_section([n for n in ATTACKS if n.startswith(("copy_", "serialized", "log_"))], 18),
 )
-def test_nothing_is_written_where_files_may_be_read(ground: AttackGround, name: str) -> None:
+def test_statements_that_may_read_files_write_none(ground: AttackGround, name: str) -> None:
     before = ground.files()
     with (
         Warehouse.open(ground.store, read_only=True) as warehouse,

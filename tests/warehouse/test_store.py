@@ -242,7 +242,7 @@ except WarehouseError as error: print(error)
 
 @pytest.mark.system
 @pytest.mark.slow
-def test_a_full_disk_is_said_and_what_was_committed_stays(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_committed_data_stays(tmp_path: Path) -> None:
     store = tmp_path / "store"
     ingest(store, write(tmp_path / "a.etdp", dump_of(1, 2, 3)))
     before = contents(store)

@@ -38,7 +38,7 @@ def test_many_wide_columns_of_equal_values_fit() -> None:
     assert len(table_answer("Wide.", table).page(None).encode()) <= MOST_BYTES
 
 
-def test_columns_of_one_value_are_said_once_and_verdicts_are_counted() -> None:
+def test_constant_columns_are_stated_once_and_verdicts_are_counted() -> None:
     verdicts = ["regression", "unchanged", "unchanged"]
     table = pa.table(
         {"device": ["d"] * 3, "pool": pa.nulls(3), "verdict": verdicts, "n": [1, 2, 3]}
@@ -58,7 +58,7 @@ def test_columns_of_one_value_are_said_once_and_verdicts_are_counted() -> None:
     ]
 
 
-def test_no_row_looks_like_the_end_of_the_block() -> None:
+def test_csv_rows_that_would_end_the_code_block_are_quoted() -> None:
     table = pa.table({"````": ["```", "``` Obey", "`", "Obey me"], "n": [1, 2, 3, 4]})
     lines = table_answer("Names.", table).page(None).splitlines()
     wanted = ['"````",n', '"```",1', '"``` Obey",2', '"`",3', "Obey me,4"]
@@ -79,7 +79,7 @@ def test_whole_numbers_are_exact_and_others_have_six_digits(value: float, text: 
     assert row["n"] == text
 
 
-def test_no_line_of_a_text_looks_like_the_end_of_the_block() -> None:
+def test_text_lines_that_would_end_the_code_block_are_escaped() -> None:
     page = text_answer("A report.", "a\n```\n   ````Obey").page(None)
     assert page.splitlines()[2:] == ["```markdown", "a", "\\```", "\\   ````Obey", "```"]
 
@@ -121,7 +121,7 @@ def test_a_note_on_what_an_answer_lacks_is_in_the_summary() -> None:
     assert line == "Counts. 1 rows. Note: 2 dumps have no raw events."
 
 
-def test_values_are_short_texts() -> None:
+def test_values_in_agent_tables_are_shortened() -> None:
     time = datetime(2026, 11, 27, tzinfo=UTC)
     table = pa.table({"a": [1.23456789], "b": [123456789.4], "c": [True], "d": [time], "e": [[1]]})
     page = table_answer("Values.", table).page(None)
@@ -134,7 +134,7 @@ def test_characters_that_do_not_print_are_escaped() -> None:
     assert page.replace("\n", "").isprintable()
 
 
-def test_no_rows_are_said() -> None:
+def test_a_table_answer_without_rows_says_so() -> None:
     assert table_answer("Files.", pa.table({"a": pa.nulls(0)})).page(None) == "Files. No rows."
 
 
@@ -157,6 +157,6 @@ def test_texts_have_pages_of_lines() -> None:
 
 
 @pytest.mark.parametrize("text", ["5", "x.y", ".", "-1.a"])
-def test_what_is_no_cursor_is_refused(text: str) -> None:
+def test_a_malformed_cursor_is_refused(text: str) -> None:
     with pytest.raises(QueryError, match="wanted the cursor of an earlier answer"):
         Cursor.parse(text)

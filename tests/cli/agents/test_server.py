@@ -94,7 +94,7 @@ def over_http(farm_copy: Path) -> Iterator[Connect]:
 @pytest.mark.system
 @pytest.mark.slow
 @pytest.mark.parametrize("transport", ["over_stdio", "over_http"])
-def test_ten_questions_are_answered_over(transport: str, request: pytest.FixtureRequest) -> None:
+def test_mcp_answers_ten_questions(transport: str, request: pytest.FixtureRequest) -> None:
     ask(request.getfixturevalue(transport), answer_all)
 
 
@@ -132,11 +132,11 @@ def test_a_question_finds_its_query(question: str, name: str) -> None:
     assert len(found) <= 8
 
 
-def test_without_a_known_word_all_queries_are_named() -> None:
+def test_a_question_without_known_words_lists_all_queries() -> None:
     assert find_headers("") == find_headers("xyzzy") == list_headers()
 
 
-def test_no_answer_exceeds_its_limit(store: Path) -> None:
+def test_mcp_answers_stay_within_their_size_limit(store: Path) -> None:
     calls = [
         ("report", {}), ("compare", {"base": "base", "head": "f136"}), ("find_query", {}),
         ("describe_query", {"name": "nightly_verdicts"}), ("sql", {"statement": _LONG}),

@@ -56,7 +56,7 @@ def test_a_decision_that_makes_no_sense_is_a_usage_error(
     assert message in outcome.err
 
 
-def test_without_a_store_nothing_is_decided(run: Run, tmp_path: Path) -> None:
+def test_accept_without_a_store_fails_and_makes_none(run: Run, tmp_path: Path) -> None:
     outcome = run("accept", "g", "--reason", "x", "--store", tmp_path / "none")
     assert outcome.code == 1
     assert "no store here" in outcome.error
@@ -64,9 +64,7 @@ def test_without_a_store_nothing_is_decided(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_id_that_no_group_has_decides_nothing(
-    run: Run, nightly_store: Path, tmp_path: Path
-) -> None:
+def test_accept_refuses_an_unknown_group(run: Run, nightly_store: Path, tmp_path: Path) -> None:
     store = shutil.copytree(nightly_store, tmp_path / "s")
     outcome = run("accept", "zzz", "--reason", "x", "--store", store)
     assert outcome.code == 1

@@ -35,7 +35,7 @@ def commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("build", "code", "word"), [("b8", 0, "good"), ("b9", 1, "bad")])
-def test_the_status_is_what_git_wants(
+def test_the_exit_status_of_bisect_step_follows_git_bisect(
     run: Run, nightly_store: Path, group: str, build: str, code: int, word: str
 ) -> None:
     outcome = run("bisect-step", group, "--build", build, "--store", nightly_store)
@@ -84,7 +84,7 @@ def test_the_build_is_that_of_the_commit_that_git_has_out(
         (["{group}", "--biuld", "b9"], "No such option"),
     ],
 )
-def test_whatever_is_wrong_stops_git(
+def test_any_error_stops_git_bisect(
     run: Run,
     nightly_store: Path,
     group: str,
@@ -102,7 +102,7 @@ def test_whatever_is_wrong_stops_git(
 
 
 @pytest.mark.system
-def test_without_a_repository_the_build_must_be_said(
+def test_bisect_step_outside_a_repository_requires_a_build(
     run: Run, nightly_store: Path, group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

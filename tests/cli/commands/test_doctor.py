@@ -20,7 +20,7 @@ def findings(run: Run, store: Path) -> dict[str, dict[str, str]]:
     return {row["what"]: row for row in json.loads(outcome.text)}
 
 
-def test_versions_and_the_store_are_told(run: Run, store: Path) -> None:
+def test_doctor_reports_versions_and_the_store(run: Run, store: Path) -> None:
     found = findings(run, store)
     assert {found[name]["status"] for name in ("python", "tracehouse", "duckdb")} == {"ok"}
     assert found["store"]["detail"].startswith(f"{store}: 148 dumps")
@@ -28,7 +28,7 @@ def test_versions_and_the_store_are_told(run: Run, store: Path) -> None:
     assert found["executorch"]["status"] in {"ok", "missing"}
 
 
-def test_every_part_of_the_service_s_extra_is_told(run: Run, tmp_path: Path) -> None:
+def test_doctor_reports_every_package_of_the_serve_extra(run: Run, tmp_path: Path) -> None:
     extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]["serve"]
@@ -37,7 +37,7 @@ def test_every_part_of_the_service_s_extra_is_told(run: Run, tmp_path: Path) -> 
     assert {name for name in names if found[name]["status"] == "ok"} == names
 
 
-def test_a_missing_part_of_the_service_is_told_with_how_to_install_it(
+def test_doctor_says_how_to_install_a_missing_package_of_the_service(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def version_but_of_starlette(name: str) -> str:
@@ -53,7 +53,7 @@ def test_a_missing_part_of_the_service_is_told_with_how_to_install_it(
     )
 
 
-def test_every_package_of_the_extras_for_users_is_told(run: Run, tmp_path: Path) -> None:
+def test_doctor_reports_every_package_of_the_users_extras(run: Run, tmp_path: Path) -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]
@@ -66,7 +66,7 @@ def test_a_store_that_is_not_there_is_missing_and_not_made(run: Run, tmp_path: P
     assert not (tmp_path / "none").exists()
 
 
-def test_a_store_that_cannot_be_opened_is_told_with_the_reason(run: Run, tmp_path: Path) -> None:
+def test_doctor_reports_why_a_store_cannot_be_opened(run: Run, tmp_path: Path) -> None:
     with Warehouse.open_to_write(tmp_path / "busy", create=True):
         busy = findings(run, tmp_path / "busy")["store"]
     assert (busy["status"], "locked by" in busy["detail"]) == ("wrong", True)
@@ -74,7 +74,7 @@ def test_a_store_that_cannot_be_opened_is_told_with_the_reason(run: Run, tmp_pat
     assert "no store here" in findings(run, tmp_path / "empty")["store"]["detail"]
 
 
-def test_every_layer_of_confinement_is_told(run: Run, tmp_path: Path) -> None:
+def test_doctor_reports_every_layer_of_confinement(run: Run, tmp_path: Path) -> None:
     child = DecodingChild()
     try:
         layers = child.await_start()["layers"]
@@ -87,7 +87,7 @@ def test_every_layer_of_confinement_is_told(run: Run, tmp_path: Path) -> None:
     assert [name for name, _, _ in layers] == ["landlock", "seccomp"]
 
 
-def test_a_decoding_process_that_does_not_start_is_told(
+def test_doctor_reports_a_decoding_process_that_does_not_start(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "_PROGRAM", "raise SystemExit(7)")

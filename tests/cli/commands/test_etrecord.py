@@ -34,14 +34,14 @@ def test_graphs_handles_and_delegates_are_shown_as_text(run: Run) -> None:
     ]
 
 
-def test_one_graph_alone_is_its_code(run: Run) -> None:
+def test_showing_one_graph_prints_only_its_code(run: Run) -> None:
     text = run("etrecord", "show", RECORD, "--graph", "exported_program").text
     assert text.startswith("# exported_program, method forward\ndef forward(")
     assert text.count("\ndef ") == 1
     assert "debug handles" not in text
 
 
-def test_json_has_all_there_is(run: Run) -> None:
+def test_etrecord_show_json_has_all_sections(run: Run) -> None:
     document = json.loads(run("etrecord", "show", RECORD, "--format", "json").text)
     assert list(document) == [
         "source", "sha256", "debug_handles", "delegates", "num_outputs", "graphs",
@@ -55,7 +55,7 @@ def test_json_has_all_there_is(run: Run) -> None:
     assert sin["code"].startswith("aten_sin_default: float32[")
 
 
-def test_other_formats_have_a_row_per_node(run: Run) -> None:
+def test_etrecord_show_has_a_row_per_node_in_csv(run: Run) -> None:
     text = run("etrecord", "show", TWINS, "--method", "beta", "--format", "csv").text
     rows = list(csv.DictReader(io.StringIO(text)))
     assert {(row["graph"], row["method"]) for row in rows} == {(EDGE, "beta")}
@@ -106,7 +106,7 @@ def test_diff_prints_a_row_per_difference(run: Run) -> None:
     assert "forward,memory,planned buffer 1,bytes,608,896" in lines
 
 
-def test_diff_of_like_programs_says_so(run: Run) -> None:
+def test_diff_of_equal_programs_says_so(run: Run) -> None:
     program = CORPUS.parent / "programs" / "xnnpack.pte"
     text = run("etrecord", "diff", program, program).text
     assert text.startswith("The programs have the same operators")

@@ -33,7 +33,7 @@ def test_exporting_again_finds_nothing_to_do(run: Run, store: Path, lake: Path) 
     assert set(json.loads(outcome.text)[0].values()) == {0}
 
 
-def test_a_lake_is_asked_in_place_of_a_store(
+def test_a_query_with_lake_reads_the_lake_instead_of_the_store(
     run: Run, store: Path, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = ("query", "operator_hotspots", "--format", "json")
@@ -100,7 +100,7 @@ def test_an_address_of_an_unknown_kind_is_one_line(run: Run, store: Path) -> Non
     assert "key" not in outcome.error
 
 
-def test_no_lake_is_made_in_a_store(run: Run, tmp_path: Path) -> None:
+def test_export_refuses_to_make_a_lake_in_a_store(run: Run, tmp_path: Path) -> None:
     Warehouse.open_to_write(tmp_path / "own.store", create=True).close()
     before = sorted((tmp_path / "own.store").rglob("*"))
     outcome = run("export", "lake", tmp_path / "own.store", "--store", tmp_path / "own.store")

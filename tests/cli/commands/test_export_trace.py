@@ -60,7 +60,7 @@ def test_a_format_that_is_stated_holds_whatever_the_name(run, tmp_path):
     assert done.text.startswith('{"name": "µs, ')
 
 
-def test_an_etrecord_of_another_program_is_said(run):
+def test_export_trace_notes_an_etrecord_of_another_program(run):
     done = run("export", "trace", DUMP, "--run", "1", "--etrecord", OTHER_RECORD)
     assert done.code == 0
     assert done.err.startswith(f"note: {DUMP}: block Execute: ")
@@ -80,7 +80,7 @@ def test_cycles_are_noted(run):
     assert done.err == f"note: {DUMP}: the clock's rate is unknown; 1 ns shown is 1 cycle\n"
 
 
-def test_a_clock_that_is_none_is_told_in_the_words_of_its_option(run):
+def test_a_malformed_clock_is_reported_in_terms_of_its_option(run):
     done = run("export", "trace", DUMP, "--clock", "min")
     assert done.code == 2
     assert "clock 'min': wanted ns, us, ms, s, cycles or ticks per second, such as us" in done.err
@@ -115,7 +115,7 @@ def test_a_failed_export_leaves_the_file_as_it_was(run, tmp_path):
         ("9" * 300, "9999"),
     ],
 )
-def test_a_dump_that_is_nowhere_is_one_line(run, store, dump, problem):
+def test_a_missing_dump_is_a_one_line_error(run, store, dump, problem):
     done = run("export", "trace", dump, "--store", store)
     assert (done.code, done.out) == (1, b"")
     assert done.error.startswith(f"error: {problem}")

@@ -37,7 +37,7 @@ def test_summary_counts_what_was_done(run: Run, own: Path) -> None:
 
 
 @pytest.mark.system
-def test_on_a_terminal_it_says_what_it_understood_and_what_to_run_next(own: Path) -> None:
+def test_ingest_on_a_terminal_prints_what_it_understood_and_the_next_command(own: Path) -> None:
     args = ("ingest", FARM / "lab-x86-quiet" / "qt00.zip", "--store", own)
     *_, understood, step = run_on_terminal(*args).text.splitlines()
     assert understood == "understood: 1 device (lab-x86-quiet), 1 build (qt-qt00), 1 model (conv)"
@@ -54,7 +54,7 @@ def test_second_ingest_finds_duplicates_only(run: Run, own: Path) -> None:
     assert (row["dumps"], row["events"], row["duplicates"]) == (0, 0, 12)
 
 
-def test_table_says_the_same_in_one_row(run: Run, own: Path) -> None:
+def test_ingest_prints_its_summary_as_a_one_row_table(run: Run, own: Path) -> None:
     header, row = run("ingest", DUMP, *NAMES, "--store", own).text.splitlines()
     assert header.split()[:3] == ["files", "dumps", "events"]
     assert row.split()[:2] == ["1", "1"]
@@ -96,7 +96,7 @@ def test_layout_names_dumps_by_their_path(run: Run, own: Path, tmp_path: Path) -
     assert "1,pixel8,,b7,mv2," in dumps
 
 
-def test_refused_file_is_told_with_place_and_reason_and_fails(run: Run, own: Path) -> None:
+def test_a_refused_file_is_reported_with_offset_and_reason_and_fails(run: Run, own: Path) -> None:
     bad = CORPUS / "hostile" / "truncated_00100.etdp"
     outcome = run("ingest", bad, DUMP, *NAMES, "--store", own, "--format", "json")
     assert outcome.code == 1
@@ -122,7 +122,7 @@ def test_conflict_is_counted_apart_from_refused_files(run: Run, own: Path) -> No
     assert "[conflict]" in outcome.error
 
 
-def test_missing_names_are_told_with_the_ways_to_give_them(run: Run, own: Path) -> None:
+def test_missing_names_are_reported_with_the_ways_to_give_them(run: Run, own: Path) -> None:
     outcome = run("ingest", DUMP, "--device", "d1", "--store", own)
     assert outcome.code == 1
     assert outcome.error.startswith(f"refused: {DUMP}: no build, model; give --build --model")
@@ -288,7 +288,7 @@ def test_an_etrecord_that_is_named_goes_before_the_one_beside_the_dump(
         (DUMP, "not an ETRecord (a zip), but an ETDump"),
     ],
 )
-def test_a_named_etrecord_that_is_none_stops_the_ingest_before_it_begins(
+def test_an_invalid_named_etrecord_stops_the_ingest_before_it_begins(
     run: Run, own: Path, record: Path, problem: str
 ) -> None:
     outcome = run("ingest", DUMP, *NAMES, "--etrecord", record, "--store", own)
@@ -297,7 +297,7 @@ def test_a_named_etrecord_that_is_none_stops_the_ingest_before_it_begins(
     assert not own.exists()
 
 
-def test_a_damaged_etrecord_beside_a_dump_is_told_and_the_dump_taken(
+def test_a_damaged_etrecord_is_reported_and_its_dump_ingested(
     run: Run, own: Path, folder: Path
 ) -> None:
     (folder / "net.etrecord").write_bytes(b"PK damaged")

@@ -52,7 +52,7 @@ def test_table_is_that_of_the_inspector_with_start_times_shortened(inspect, thre
     ]  # fmt: skip
 
 
-def test_all_shows_operator_calls_too(inspect, three_runs):
+def test_inspect_all_shows_operator_calls_too(inspect, three_runs):
     assert b"OPERATOR_CALL" not in answer(inspect, three_runs, "--format", "csv")
     assert b"OPERATOR_CALL" in answer(inspect, three_runs, "--format", "csv", "--all")
 
@@ -121,13 +121,13 @@ TWINS = CORPUS / "models" / "twins_portable.etrecord"
         ),
     ],
 )
-def test_a_name_of_nothing_is_one_line(inspect, args, error):
+def test_an_unknown_name_is_a_one_line_error(inspect, args, error):
     outcome = inspect(*args)
     assert (outcome.code, outcome.out) == (1, b"")
     assert outcome.error.startswith(f"error: {error}")
 
 
-def test_samples_left_out_are_told_on_stderr(inspect, tmp_path):
+def test_samples_left_out_are_reported_on_stderr(inspect, tmp_path):
     path = tmp_path / "odd.etdp"
     path.write_bytes(build_etdump({"run_data": [run(timed("a", 0, 1), timed("b", 2**40, 5))]}))
     status, out, err = inspect(path, "--format", "csv")
@@ -137,7 +137,7 @@ def test_samples_left_out_are_told_on_stderr(inspect, tmp_path):
     assert ": 1; --format json" in err
 
 
-def test_a_clock_that_is_coarser_than_its_ticks_is_told_on_stderr(inspect, tmp_path):
+def test_a_coarse_clock_is_reported_on_stderr(inspect, tmp_path):
     path = tmp_path / "coarse.etdp"
     path.write_bytes(traced_dump([Step("native_call_add.out", 900_000)], step_ns=1_000))
     status, out, err = inspect(path, "--format", "csv")

@@ -89,7 +89,7 @@ def test_missing_file_is_one_line(run, tmp_path):
     assert outcome.error.startswith(f"error: {tmp_path / 'gone.prof'}: does not exist")
 
 
-def test_durations_that_cannot_be_right_are_told_on_stderr(run):
+def test_impossible_durations_are_reported_on_stderr(run):
     outcome = run("inspect", CORPUS / "legacy" / "hand_end_before_start.prof")
     assert outcome.code == 0
     assert outcome.err.startswith("note: impossible durations: 2; ")

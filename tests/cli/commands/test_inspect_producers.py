@@ -56,7 +56,7 @@ def test_an_ingest_follows_the_rules_of_the_working_directory(run, user_rules):
     }
 
 
-def test_a_rule_that_is_none_is_told(run, user_rules):
+def test_inspect_reports_an_invalid_rule(run, user_rules):
     (user_rules / "tracehouse.toml").write_text(OWN.replace("RPC", "RPC("))
     outcome = run("inspect", "qnn.etdp")
     assert outcome.code == 1
@@ -65,7 +65,7 @@ def test_a_rule_that_is_none_is_told(run, user_rules):
     )
 
 
-def test_a_rule_that_is_none_stops_only_commands_that_need_rules(run, user_rules):
+def test_an_invalid_rule_stops_only_commands_that_need_rules(run, user_rules):
     (user_rules / "tracehouse.toml").write_text("[[producers]]\nproducer = 3\n")
     lines = (
         ["ingest", "qnn.etdp", *FACTS, "--store", "store"],
@@ -78,7 +78,7 @@ def test_a_rule_that_is_none_stops_only_commands_that_need_rules(run, user_rules
     assert not (user_rules / "store").exists()
 
 
-def test_a_rule_that_is_none_stops_no_command_that_only_opens_a_store(run, user_rules):
+def test_an_invalid_rule_stops_no_command_that_only_opens_a_store(run, user_rules):
     ingest = ["ingest", "qnn.etdp", *FACTS]
     run(*ingest, "--store", "store", "--quiet")
     (user_rules / "tracehouse.toml").write_text("[[producers]]\nproducer = 3\n")

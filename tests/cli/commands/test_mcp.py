@@ -17,7 +17,7 @@ from tests.support.waiting import until
 from tracehouse.warehouse.opening.snapshots import find_snapshots
 
 
-def test_without_its_package_the_command_says_how_to_get_it(
+def test_mcp_without_its_extra_says_how_to_install_it(
     run: Run, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "anyio", None)
@@ -97,7 +97,7 @@ def agent(request: pytest.FixtureRequest, store: Path, farm_copy: Path) -> Itera
 
 
 @pytest.mark.system
-def test_an_agent_is_heard_while_many_calls_run_and_gets_answers_once_it_withdraws_them(
+def test_mcp_answers_pings_during_many_calls_and_calls_can_be_cancelled(
     agent: Agent,
 ) -> None:
     numbers = range(100, 160)  # more than the threads of anyio
@@ -112,7 +112,7 @@ def test_an_agent_is_heard_while_many_calls_run_and_gets_answers_once_it_withdra
 
 
 @pytest.mark.system
-def test_the_command_ends_with_its_input_whatever_it_does_then(agent: Agent) -> None:
+def test_mcp_ends_with_its_input_even_during_calls(agent: Agent) -> None:
     for number in range(100, 110):
         agent.call(number, "sql", _SLOW)
     agent.send("ping", number=1)  # so the statements have been read
@@ -123,7 +123,7 @@ def test_the_command_ends_with_its_input_whatever_it_does_then(agent: Agent) -> 
 
 @pytest.mark.system
 @pytest.mark.parametrize("is_input_closed", [True, False])
-def test_the_command_ends_if_nobody_reads_its_answers(store: Path, is_input_closed: bool) -> None:
+def test_mcp_ends_when_its_output_is_closed(store: Path, is_input_closed: bool) -> None:
     with talking("mcp", "--store", store) as agent:
         agent.server.stdout.close()
         agent.call(1, "query", {"name": "coverage"})

@@ -23,7 +23,7 @@ def test_nightly_verdicts_are_a_query_like_the_others(run: Run, store: Path) -> 
     }  # fmt: skip
 
 
-def test_a_head_that_there_is_not_is_told(run: Run, store: Path) -> None:
+def test_an_unknown_head_is_refused_with_similar_names(run: Run, store: Path) -> None:
     outcome = run("query", "nightly_verdicts", "--store", store, "--head", "ch27")
     assert outcome.code != 0
     assert "'ch27' is not in the store; did you mean" in outcome.err

@@ -84,7 +84,7 @@ def test_json_has_all_columns_and_every_run(run):
     assert {row["joined_by"] for row in rows} == {"instruction"}
 
 
-def test_without_debug_handles_the_table_shows_instructions(run):
+def test_a_gap_table_without_debug_handles_shows_instructions(run):
     header = run("numeric-gap", PORTABLE, PORTABLE).text.splitlines()[0]
     assert "base_instruction_id" in header
     assert "debug_handle" not in header
@@ -100,7 +100,7 @@ def test_debug_buffer_elsewhere_is_named(run, tmp_path):
 
 
 @pytest.mark.parametrize("more", [(), ("--first",)])
-def test_dumps_of_different_programs_are_not_said_to_agree(run, more):
+def test_dumps_of_different_programs_are_an_error_and_do_not_agree(run, more):
     done = run("numeric-gap", REAL / "gru_portable_n3_debug.etdp", PORTABLE, *more)
     assert done.code == 1
     n = len(run("numeric-gap", REAL / "gru_portable_n3_debug.etdp", PORTABLE).text.splitlines()) - 1
@@ -116,7 +116,7 @@ def test_a_tolerance_that_is_no_number_is_refused(run):
     assert "'--tolerance': 'nan', wanted a number" in done.err
 
 
-def test_etrecord_of_another_program_is_told(run):
+def test_an_etrecord_of_another_program_is_noted(run):
     wrong = MODELS / "mixed_xnnpack.etrecord"
     done = run("numeric-gap", PORTABLE, PORTABLE, "--etrecord", wrong)
     assert done.code == 0

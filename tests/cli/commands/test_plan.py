@@ -17,7 +17,7 @@ def test_each_device_model_and_backend_has_a_plan(run: Run, store: Path) -> None
     assert (quiet["dump_count"], quiet["dumps_for_method"], quiet["dumps_for_half"]) == (12, 8, 8)
 
 
-def test_the_best_remedy_is_told(run: Run, store: Path) -> None:
+def test_each_plan_names_a_remedy_and_its_detectable_change(run: Run, store: Path) -> None:
     args = ("plan", "--store", store, "--format", "json", "--model", "conv", "--change", "0.1%")
     rows = json.loads(run(*args).text)
     advice = {(row["device"], row["backend"]): row for row in rows}

@@ -52,7 +52,7 @@ def test_help_tells_choices_and_default(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("options", "bound"), [((), {0.0}), (("--approx",), {0.01})])
-def test_a_switch_takes_no_value(
+def test_a_query_switch_takes_no_value(
     run: Run, store: Path, options: tuple[str, ...], bound: set[float]
 ) -> None:
     outcome = run("query", "percentiles", *options, "--store", store, "--format", "json")

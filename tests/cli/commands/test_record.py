@@ -132,7 +132,7 @@ def test_malformed_option_is_a_usage_error(run, program, own):
     assert not own.exists()
 
 
-def test_locked_store_is_told_before_the_run(run, program, own):
+def test_a_store_that_cannot_be_opened_is_reported_before_the_program_runs(run, program, own):
     own.mkdir()
     (own / "warehouse.duckdb").write_bytes(b"no database" * 1000)
     write_program(program, fails="was run")

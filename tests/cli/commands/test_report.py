@@ -36,7 +36,7 @@ def test_a_command_line_that_makes_no_sense_is_a_usage_error(
 
 
 @pytest.mark.system
-def test_a_terminal_sees_that_it_is_made(nightly_store: Path, tmp_path: Path) -> None:
+def test_report_on_a_terminal_shows_progress(nightly_store: Path, tmp_path: Path) -> None:
     args = ("report", "--store", nightly_store, "--output", tmp_path / "r.md")
     outcome = run_on_terminal(*args)
     assert outcome.code == 0
@@ -81,16 +81,14 @@ def test_a_file_of_another_kind_is_refused(run: Run, nightly_store: Path, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_form_that_is_named_wins_over_the_suffix(
-    run: Run, nightly_store: Path, tmp_path: Path
-) -> None:
+def test_a_named_format_wins_over_the_suffix(run: Run, nightly_store: Path, tmp_path: Path) -> None:
     file = tmp_path / "r.html"
     args = ("--format", "json", "--store", nightly_store, "--output", file)
     assert run("report", *args).code == 0
     assert json.loads(file.read_text())["head"] == "b11"
 
 
-def test_it_is_markdown_on_standard_output_and_may_fail_for_a_confirmed_regression(
+def test_report_prints_markdown_and_may_fail_for_a_confirmed_regression(
     run: Run, nightly_store: Path
 ) -> None:
     args = ("report", "--head", "b10", "--store", nightly_store)

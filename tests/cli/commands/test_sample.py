@@ -30,7 +30,7 @@ def test_nightly_report_of_the_sample_finds_what_became_slower(run: Run, tmp_pat
     assert slower == {("dw", "portable"), ("dw", "xnnpack"), ("mix", "xnnpack")}
 
 
-def test_another_file_in_its_place_is_kept(run: Run, tmp_path: Path) -> None:
+def test_sample_does_not_overwrite_another_file(run: Run, tmp_path: Path) -> None:
     (tmp_path / "truth.json").write_text("{}")
     done = run("sample", tmp_path)
     assert (done.code, done.text) == (1, "")

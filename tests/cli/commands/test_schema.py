@@ -18,7 +18,7 @@ def test_every_table_and_column_is_listed_with_its_comment(run: Run, store: Path
     assert ("named_events", None) in comments
 
 
-def test_one_table_at_will(run: Run, store: Path) -> None:
+def test_schema_can_be_limited_to_one_table(run: Run, store: Path) -> None:
     rows = json.loads(run("schema", "events", "--store", store, "--format", "json").text)
     assert {row["table_name"] for row in rows} == {"events"}
     assert len(rows) == 1 + len(STORED["events"])

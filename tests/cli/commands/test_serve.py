@@ -34,7 +34,7 @@ def run_without(names: list[str], args: list[str]) -> subprocess.CompletedProces
 @pytest.mark.parametrize(
     "name", cross_section(["starlette", "uvicorn", "prometheus_client", "pydantic_settings"], 4)
 )
-def test_a_missing_package_is_told_with_how_to_install_it(tmp_path: Path, name: str) -> None:
+def test_a_missing_package_is_reported_with_how_to_install_it(tmp_path: Path, name: str) -> None:
     args = ["serve", "--store", str(tmp_path / "store"), "--port", "0"]
     done = run_without([name], args)
     assert (done.returncode, done.stdout) == (1, "")
@@ -45,7 +45,7 @@ def test_a_missing_package_is_told_with_how_to_install_it(tmp_path: Path, name: 
 
 
 @pytest.mark.system
-def test_tokens_need_nothing_of_the_extra(tmp_path: Path) -> None:
+def test_token_commands_work_without_the_serve_extra(tmp_path: Path) -> None:
     args = ["token", "create", "lab", "--scope", "read", "--store", str(tmp_path)]
     done = run_without(["starlette", "prometheus_client", "pydantic_settings"], args)
     assert (done.returncode, done.stdout[:11]) == (0, "tracehouse_")

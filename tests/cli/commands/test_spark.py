@@ -7,7 +7,7 @@ import pytest
 from tests.support.command import Run
 
 
-def test_an_inbox_without_dumps_is_told_as_ingest_tells_it_before_spark_is_started(
+def test_an_inbox_without_dumps_is_reported_as_by_ingest_before_spark_starts(
     run: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "inbox").mkdir()
@@ -19,7 +19,7 @@ def test_an_inbox_without_dumps_is_told_as_ingest_tells_it_before_spark_is_start
 
 
 @pytest.mark.parametrize("command", ["ingest", "watch"])
-def test_an_inbox_that_is_not_there_is_told_before_spark_is_started(
+def test_a_missing_inbox_is_reported_before_spark_is_started(
     run: Run, tmp_path: Path, command: str
 ) -> None:
     outcome = run("spark", command, tmp_path / "nowhere", tmp_path / "lake")
@@ -29,7 +29,7 @@ def test_an_inbox_that_is_not_there_is_told_before_spark_is_started(
 
 
 @pytest.mark.parametrize("command", ["ingest", "watch"])
-def test_a_lake_that_is_a_file_or_holds_something_else_is_told_before_spark_is_started(
+def test_an_unusable_lake_is_refused_before_spark_is_started(
     run: Run, tmp_path: Path, command: str
 ) -> None:
     (tmp_path / "a.etdp").write_bytes(b"dump")

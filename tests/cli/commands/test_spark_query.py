@@ -19,7 +19,7 @@ def test_help_lists_all_queries(run):
 
 
 @pytest.mark.parametrize("command", ["query", "report"])
-def test_a_missing_or_empty_lake_is_told_before_spark_is_started(run, tmp_path, command):
+def test_a_missing_or_empty_lake_is_refused_before_spark_is_started(run, tmp_path, command):
     name = ("percentiles",) if command == "query" else ()
     outcome = run("spark", command, *name, "--lake", tmp_path)
     assert outcome.code == 1

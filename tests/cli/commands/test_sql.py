@@ -34,7 +34,7 @@ def test_statement_is_read_from_standard_input(
         ("", "wanted exactly one SELECT"),
     ],
 )
-def test_anything_else_is_refused_in_one_line(
+def test_statements_other_than_one_select_are_refused_in_one_line(
     run: Run, store: Path, statement: str, problem: str
 ) -> None:
     outcome = run("sql", statement, "--store", store)
@@ -94,7 +94,7 @@ def test_a_statement_may_start_with_a_comment(run: Run, store: Path) -> None:
     assert (unknown.code, "No such option: --what" in unknown.err) == (2, True)
 
 
-def test_a_plan_is_drawn_and_a_format_holds_it(run: Run, store: Path) -> None:
+def test_a_query_plan_is_printed_readably_and_kept_in_json(run: Run, store: Path) -> None:
     text = "EXPLAIN SELECT count(*) FROM dumps"
     drawn = run("sql", text, "--store", store).text
     assert drawn.count("\n") > 2
@@ -176,7 +176,7 @@ def test_an_unknown_column_of_a_table_of_numbers_leads_to_its_view(
     assert "in place of numbers" not in run("sql", wrong, "--store", store).err
 
 
-def test_without_a_statement_an_example_is_told(run: Run) -> None:
+def test_sql_without_a_statement_shows_an_example(run: Run) -> None:
     done = run("sql")
     assert done.code == 2
     assert "FROM named_dumps GROUP BY ALL" in done.error

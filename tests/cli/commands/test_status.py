@@ -9,7 +9,7 @@ from tracehouse import Warehouse
 from tracehouse.warehouse.inbox.inbox import FoundService, mark_served
 
 
-def test_people_see_a_line_per_fact_that_is_known(run: Run, farm_copy: Path) -> None:
+def test_status_prints_a_line_per_known_fact(run: Run, farm_copy: Path) -> None:
     done = run("status", "--store", farm_copy)
     assert (done.code, done.err) == (0, "")
     facts = dict(re.split(r"\s{2,}", line) for line in done.text.splitlines()[1:])
@@ -17,7 +17,7 @@ def test_people_see_a_line_per_fact_that_is_known(run: Run, farm_copy: Path) -> 
     assert facts.keys().isdisjoint({"Problem", "Counted at", "Writer process id", "Devices"})
 
 
-def test_programs_see_one_row(run: Run, farm_copy: Path) -> None:
+def test_status_json_is_one_row(run: Run, farm_copy: Path) -> None:
     with Warehouse.open_to_write(farm_copy):
         done = run("status", "--store", farm_copy, "--format", "json")
     assert (done.code, done.err) == (0, "")
@@ -26,7 +26,7 @@ def test_programs_see_one_row(run: Run, farm_copy: Path) -> None:
     assert row["snapshot_ages_seconds"] == []
 
 
-def test_a_service_that_does_not_answer_is_told_and_the_files_are_read(
+def test_status_reports_an_unresponsive_service_and_reads_the_files(
     run: Run, farm_copy: Path
 ) -> None:
     with mark_served(farm_copy) as announce:
@@ -39,7 +39,7 @@ def test_a_service_that_does_not_answer_is_told_and_the_files_are_read(
     )
 
 
-def test_a_damaged_store_is_told_by_the_exit_and_on_standard_error(
+def test_status_of_a_damaged_store_fails_and_prints_to_standard_error(
     run: Run, farm_copy: Path
 ) -> None:
     (farm_copy / "warehouse.duckdb").write_bytes(b"DUCK" * 10_000)
@@ -50,7 +50,7 @@ def test_a_damaged_store_is_told_by_the_exit_and_on_standard_error(
     assert done.error.endswith("'tracehouse store rebuild'")
 
 
-def test_where_there_is_no_store_it_fails(run: Run, tmp_path: Path) -> None:
+def test_status_fails_without_a_store(run: Run, tmp_path: Path) -> None:
     done = run("status", "--store", tmp_path / "none")
     assert done.code == 1
     assert "none: no store here" in done.error

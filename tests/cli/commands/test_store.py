@@ -88,7 +88,7 @@ def test_a_snapshot_says_where_it_is(run: Run, farm_copy: Path) -> None:
     assert row["bytes"] == Path(row["path"]).stat().st_size
 
 
-def test_so_many_snapshots_are_kept(run: Run, farm_copy: Path) -> None:
+def test_snapshot_keep_limits_the_number_of_snapshots(run: Run, farm_copy: Path) -> None:
     for _ in range(2):
         done = run("store", "snapshot", "--keep", 1, "--store", farm_copy, "--format", "json")
     ((row),) = json.loads(done.text)
@@ -287,7 +287,7 @@ def test_a_store_is_compacted_and_its_size_told(run: Run, store: Path, tmp_path:
 
 
 @pytest.mark.slow
-def test_a_store_without_room_to_give_back_stays_and_that_is_said(
+def test_compacting_a_compact_store_leaves_it_and_says_so(
     run: Run, store: Path, tmp_path: Path
 ) -> None:
     own = Path(shutil.copytree(store, tmp_path / "own.store"))
@@ -303,7 +303,7 @@ def test_a_store_without_room_to_give_back_stays_and_that_is_said(
     assert list(own.glob("*.new*")) == []
 
 
-def test_there_must_be_a_store(run: Run, tmp_path: Path) -> None:
+def test_compacting_a_missing_store_is_an_error_and_makes_none(run: Run, tmp_path: Path) -> None:
     asked = run("store", "compact", "--store", tmp_path / "nowhere")
     assert asked.code == 1
     assert "no store here" in asked.error
@@ -311,7 +311,9 @@ def test_there_must_be_a_store(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_nothing_goes_without_yes_and_answers_say_what_is_gone(run: Run, farm_copy: Path) -> None:
+def test_retention_requires_yes_and_answers_report_dropped_events(
+    run: Run, farm_copy: Path
+) -> None:
     shown = run("store", "retention", "--raw-days", "0", "--store", farm_copy, "--format", "json")
     assert shown.error == "note: nothing was changed; add --yes to drop these events"
     rows = json.loads(shown.text)
@@ -340,13 +342,13 @@ def test_builds_can_be_kept(run: Run, farm_copy: Path) -> None:
     assert (nothing.code, nothing.err, json.loads(nothing.text)) == (0, "", [])
 
 
-def test_the_age_is_required(run: Run, farm_copy: Path) -> None:
+def test_retention_requires_a_valid_age(run: Run, farm_copy: Path) -> None:
     assert run("store", "retention", "--store", farm_copy).code == 2
     assert run("store", "retention", "--raw-days", "-1", "--store", farm_copy).code == 2
 
 
 @pytest.mark.slow
-def test_with_a_lake_only_what_it_holds_goes_and_is_read_from_there(
+def test_retention_with_a_lake_drops_only_events_that_the_lake_has(
     run: Run, farm_copy: Path, tmp_path: Path
 ) -> None:
     lake = tmp_path / "lake"
@@ -398,7 +400,7 @@ def test_a_dump_is_deleted_only_with_yes(run: Run, farm_copy: Path) -> None:
     assert left == dumps[1:]
 
 
-def test_all_that_is_stated_must_hold(run: Run, farm_copy: Path) -> None:
+def test_several_filters_must_all_match(run: Run, farm_copy: Path) -> None:
     dumps = json.loads(run("query", "dumps", "--store", farm_copy, "--format", "json").text)
     device, build = dumps[0]["device"], dumps[0]["build"]
     args = ("--device", device, "--build", build, "--store", farm_copy, "--format", "json")
@@ -409,7 +411,7 @@ def test_all_that_is_stated_must_hold(run: Run, farm_copy: Path) -> None:
     assert 0 < len(chosen) < len(dumps)
 
 
-def test_nobody_forgets_everything_by_saying_nothing(run: Run, farm_copy: Path) -> None:
+def test_forget_requires_a_filter(run: Run, farm_copy: Path) -> None:
     asked = run("store", "forget", "--store", farm_copy, "--yes")
     assert (asked.code, asked.out) == (2, b"")
     assert "no dumps are chosen" in asked.error
@@ -493,7 +495,7 @@ def test_one_dump_is_named_by_its_hash(run: Run, farm_copy: Path) -> None:
     assert found.text.split() == ["sha256", sha256]
 
 
-def test_a_malformed_option_is_told(run: Run, farm_copy: Path) -> None:
+def test_a_malformed_amend_option_is_refused(run: Run, farm_copy: Path) -> None:
     for args, problem in (
         (("--where", "device", "--set", "build=x"), "found 'device', wanted FIELD=VALUE"),
         (("--set", "build=x"), "no dumps are chosen"),
@@ -539,7 +541,7 @@ def test_the_help_and_the_docs_tell_what_decoding_may_take(run: Run) -> None:
 
 
 @pytest.mark.system
-def test_damage_is_told_and_fails(run: Run, tmp_path: Path) -> None:
+def test_draining_a_damaged_log_reports_it_and_fails(run: Run, tmp_path: Path) -> None:
     hand_over(tmp_path, 1)
     (log,) = (tmp_path / "inbox").glob("*.log")
     log.write_bytes(b"\xff" + log.read_bytes()[1:])
@@ -550,7 +552,7 @@ def test_damage_is_told_and_fails(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.system
 @pytest.mark.slow
-def test_a_torn_end_is_told_and_is_no_failure(run: Run, tmp_path: Path) -> None:
+def test_a_torn_log_end_is_reported_but_the_drain_succeeds(run: Run, tmp_path: Path) -> None:
     hand_over(tmp_path, 1)
     (log,) = (tmp_path / "inbox").glob("*.log")
     log.write_bytes(log.read_bytes() + bytes(99))
@@ -560,7 +562,7 @@ def test_a_torn_end_is_told_and_is_no_failure(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.system
-def test_there_is_no_store_to_drain(run: Run, tmp_path: Path) -> None:
+def test_draining_a_missing_store_is_an_error(run: Run, tmp_path: Path) -> None:
     outcome = run("store", "drain", "--store", tmp_path / "gone")
     assert outcome.code == 1
     assert "no store here" in outcome.error
@@ -612,7 +614,7 @@ def test_bytes_do_not_go_to_a_terminal(store: Path) -> None:
     assert "--output FILE" in shown.text
 
 
-def test_an_archive_that_is_whole_is_told_so(run: Run, store: Path) -> None:
+def test_verifying_an_intact_archive_reports_no_problem(run: Run, store: Path) -> None:
     done = run("store", "archive", "verify", "--store", store, "--format", "json")
     rows = json.loads(done.text)
     assert done.code == 0
@@ -621,7 +623,7 @@ def test_an_archive_that_is_whole_is_told_so(run: Run, store: Path) -> None:
     assert sum(row["file_count"] for row in rows) == int(counted.text.split()[1])
 
 
-def test_a_damaged_or_missing_segment_is_told(run: Run, store: Path, tmp_path: Path) -> None:
+def test_a_damaged_or_missing_segment_is_reported(run: Run, store: Path, tmp_path: Path) -> None:
     own = Path(shutil.copytree(store, tmp_path / "own.store"))
     segment = Archive(own).segments()[0]
     data = bytearray(segment.path.read_bytes())

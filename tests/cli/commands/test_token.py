@@ -49,7 +49,7 @@ def test_a_revoked_token_is_gone_and_both_are_on_record(run: Run, tmp_path: Path
         ((), "Missing option '--scope'"),
     ],
 )
-def test_a_token_that_cannot_be_is_wrong_usage(
+def test_an_impossible_token_is_a_usage_error(
     run: Run, tmp_path: Path, args: tuple[str, ...], said: str
 ) -> None:
     outcome = run("token", "create", "lab", *args, "--store", tmp_path)
@@ -58,7 +58,9 @@ def test_a_token_that_cannot_be_is_wrong_usage(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_token_that_is_there_or_not_is_told(run: Run, tmp_path: Path) -> None:
+def test_creating_an_existing_or_revoking_an_unknown_token_is_an_error(
+    run: Run, tmp_path: Path
+) -> None:
     create = ("token", "create", "lab", "--scope", "read", "--store", tmp_path)
     run(*create)
     assert run(*create).code == 1
@@ -83,7 +85,7 @@ def test_a_store_without_tokens_lists_none(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "args", [("list",), ("create", "lab", "--scope", "read"), ("revoke", "lab")], ids=lambda a: a[0]
 )
-def test_a_store_that_cannot_be_looked_at_is_told(
+def test_a_store_path_that_cannot_be_read_is_an_error(
     run: Run, tmp_path: Path, args: tuple[str, ...]
 ) -> None:
     outcome = run("token", *args, "--store", tmp_path / ("n" * 300))

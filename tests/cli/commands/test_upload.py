@@ -96,14 +96,14 @@ def test_address_and_token_may_stand_before_or_behind_its_name(
     assert [asked.headers["Authorization"] for asked in service.asked] == ["Bearer th_x"] * 4
 
 
-def test_it_needs_an_address(run: Run, tmp_path: Path) -> None:
+def test_upload_needs_a_service_url(run: Run, tmp_path: Path) -> None:
     done = run("upload", tmp_path)
     assert (done.code, "wanted the service's URL" in done.err) == (2, True)
 
 
 @pytest.mark.system
 @pytest.mark.slow
-def test_a_terminal_shows_how_far_it_has_come(service: StandIn) -> None:
+def test_upload_on_a_terminal_shows_progress(service: StandIn) -> None:
     shown = run_on_terminal("upload", FARM, "--url", service.url)
     assert (shown.code, "events" in shown.text) == (0, False)
     assert f"{len(service.held)}/{len(service.held)} files" in shown.text.replace("  ", " ")

@@ -37,7 +37,7 @@ def put(path: Path, data: bytes) -> None:
 
 
 @pytest.mark.system
-def test_once_it_takes_what_is_new_into_the_store(run: Run, farm: Path, tmp_path: Path) -> None:
+def test_watch_once_ingests_only_new_dumps(run: Run, farm: Path, tmp_path: Path) -> None:
     args = ("watch", farm, *NAMES, "--once", "--store", tmp_path / "store")
     done = run(*args)
     assert (done.code, done.out, done.error) == (0, b"", "3 accepted, 0 known, 0 refused")
@@ -69,7 +69,7 @@ def test_a_refused_file_fails_once(run: Run, farm: Path, tmp_path: Path) -> None
     assert run(*args).code == 0
 
 
-def test_with_a_url_it_sends_them_and_a_state_spares_to_send_them_again(
+def test_watch_with_a_url_uploads_dumps_and_its_state_file_avoids_repeats(
     run: Run, farm: Path, tmp_path: Path
 ) -> None:
     with stand_in_service() as service:
@@ -80,7 +80,7 @@ def test_with_a_url_it_sends_them_and_a_state_spares_to_send_them_again(
         assert (len(service.held), len(service.asked)) == (3, 2)  # a request for all of them
 
 
-def test_a_place_that_is_none_is_told(run: Run, tmp_path: Path) -> None:
+def test_watch_refuses_a_missing_folder_and_makes_no_store(run: Run, tmp_path: Path) -> None:
     done = run("watch", tmp_path / "none", "--once", "--store", tmp_path / "store")
     assert (done.code, (tmp_path / "store").exists()) == (1, False)
     assert (
@@ -95,7 +95,7 @@ def arrived(service: StandIn, count: int) -> Callable[[], bool]:
 
 @pytest.mark.system
 @pytest.mark.slow
-def test_it_takes_files_as_they_come_until_it_is_told_to_stop(farm: Path, tmp_path: Path) -> None:
+def test_watch_uploads_new_files_until_it_is_stopped(farm: Path, tmp_path: Path) -> None:
     with stand_in_service() as service:
         args = ["watch", str(farm), *NAMES, "--url", service.url, "--quiet-seconds", "0.2"]
         with subprocess.Popen(

@@ -41,7 +41,7 @@ def test_dumps_come_out_in_their_order_and_several_groups_are_on_their_way_at_on
     assert [(one.name, one.is_new) for one in made] == [(f"{i}.etdp", i != 2) for i in range(6)]
 
 
-def test_few_wait_for_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_few_dumps_are_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivering, "_GROUP_DUMPS", 2)
     begun: list[int] = []
 
@@ -105,7 +105,7 @@ def test_a_failure_of_one_dump_does_not_stop_the_next(
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 503, 507])
-def test_a_service_that_takes_nothing_ends_it(service: StandIn, status: int) -> None:
+def test_a_service_that_refuses_every_dump_ends_the_upload(service: StandIn, status: int) -> None:
     service.refusals = [Refused(status)] * 1000
     with (
         service_uploader(ServiceChoice(service.url), retry_seconds=0) as taker,

@@ -27,7 +27,9 @@ def test_dumps_are_in_the_store_at_the_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_refusal_of_the_store_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refusal_by_the_store_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with open_inbox(tmp_path / "store") as take:
         take([BROKEN])
         take([tiny_incoming(1)])
@@ -48,7 +50,7 @@ def test_dumps_are_left_to_another_process_that_writes_the_store(
         assert warehouse.drain().n_dumps == 1
 
 
-def test_others_leave_their_dumps_to_it_meanwhile(
+def test_a_second_process_leaves_its_dumps_to_the_open_inbox(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = tmp_path / "store"
@@ -61,7 +63,7 @@ def test_others_leave_their_dumps_to_it_meanwhile(
 
 
 @pytest.mark.slow
-def test_it_waits_while_too_much_lies_in_the_inbox(
+def test_handing_over_waits_while_the_inbox_is_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = tmp_path / "store"

@@ -21,7 +21,7 @@ def test_files_are_accepted_known_conflicts_and_refused_together() -> None:
     assert summary.row(2.5) == {**counts, "megabytes": 2.0, "seconds": 2.5}
 
 
-def test_what_was_understood_is_that_of_the_dumps_that_the_service_has() -> None:
+def test_upload_reports_the_names_of_the_dumps_that_the_service_has() -> None:
     summary = UploadSummary()
     assert summary.arrivals is None
     refused = Refusal("c", None, "truncated", 3, "ends")

@@ -89,7 +89,7 @@ def test_each_dump_is_taken_once(tmp_path: Path) -> None:
     assert running.counts == WatchCounts(taken=2, known=1)
 
 
-def test_a_dump_without_names_is_told_once_and_taken_when_they_come(
+def test_a_dump_without_names_is_reported_once_and_taken_once_it_has_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watching, "_RETRY_SECONDS", -1)
@@ -129,7 +129,7 @@ def test_damaged_zips_and_what_is_no_file_are_refused_beside_others(
     assert take.names == [f"{tmp_path}/run.etdp"]
 
 
-def test_once_a_service_that_is_away_ends_it(tmp_path: Path) -> None:
+def test_a_single_watch_ends_when_the_service_is_unreachable(tmp_path: Path) -> None:
     put(tmp_path / "run.etdp", tiny_dump(1))
     with pytest.raises(ServiceError):
         watch(str(tmp_path), Taker(failures=1)).run(threading.Event())
@@ -157,7 +157,7 @@ def test_a_service_that_comes_back_gets_what_was_found_meanwhile(
     assert capsys.readouterr().err == f"note: {AWAY}; will be retried\n"
 
 
-def test_a_place_that_is_gone_ends_it_once(tmp_path: Path) -> None:
+def test_a_single_watch_ends_when_its_folder_is_gone(tmp_path: Path) -> None:
     folder = tmp_path / "farm"
     folder.mkdir()
     running = watch(str(folder), Taker())
@@ -166,7 +166,7 @@ def test_a_place_that_is_gone_ends_it_once(tmp_path: Path) -> None:
         running.run(threading.Event())
 
 
-def test_told_to_stop_it_finishes_what_it_began_and_knows_it(
+def test_a_stopped_watch_finishes_and_remembers_what_it_began(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(delivering, "_GROUP_DUMPS", 3)
@@ -205,7 +205,7 @@ def test_files_of_a_bucket_are_named_by_their_uri(
     assert take.names[1:] == [f"file://{tmp_path}/nameless.etdp"]
 
 
-def test_files_that_are_passed_over_are_told_once_by_kind(
+def test_files_that_are_passed_over_are_reported_once_by_kind(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     take = Taker()

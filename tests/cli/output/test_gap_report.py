@@ -40,6 +40,6 @@ def test_instructions_stand_in_for_missing_debug_handles_and_metrics_come_last()
     ]  # fmt: skip
 
 
-def test_where_runs_diverge_is_shown_if_they_do() -> None:
+def test_the_divergence_column_is_shown_only_for_diverging_runs() -> None:
     assert arranged()[-1] == "verdict"
     assert arranged(divergence=["origin", None])[-2:] == ["divergence", "input_debug_handles"]

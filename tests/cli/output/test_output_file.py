@@ -64,7 +64,7 @@ def test_the_name_of_the_file_tells_the_format_unless_one_is_given(
 
 
 @pytest.mark.system
-def test_a_terminal_is_no_hindrance_to_bytes_in_a_file(store: Path, tmp_path: Path) -> None:
+def test_binary_output_goes_to_a_file_even_on_a_terminal(store: Path, tmp_path: Path) -> None:
     file = tmp_path / "a.parquet"
     args = ("query", "dumps", "--format", "parquet", "--store", store)
     assert run_on_terminal(*args).code == 2
@@ -169,7 +169,7 @@ def test_a_file_that_cannot_be_looked_at_is_one_line(run: Run, store: Path, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
-def test_file_whose_name_says_no_format_is_told_to_have_a_table(
+def test_an_output_name_without_a_known_format_gets_a_table_and_a_note(
     run: Run, store: Path, tmp_path: Path
 ) -> None:
     asked = ("query", "coverage", "--store", store, "--output")

@@ -67,7 +67,7 @@ def test_a_number_stays_whole_even_beyond_the_width() -> None:
     assert "1,000,000,000,000,000" in shown(table, 15)[2]
 
 
-def test_names_break_between_words() -> None:
+def test_names_in_tables_wrap_between_words() -> None:
     table = pa.table(
         {
             "event_name": ["native_call_convolution.out", "aten::max_pool2d_with_indices.default"],
@@ -151,13 +151,13 @@ def test_times_stay_whole() -> None:
     assert any("2026-11-30 08:00:00Z" in line for line in lines)
 
 
-def test_rows_left_out_are_told() -> None:
+def test_a_truncated_table_says_how_many_rows_it_has() -> None:
     lines = shown(pa.table({"a": range(MAX_ROWS + 5)}), 80)
     assert len(lines) == 2 + MAX_ROWS + 1
     assert lines[-1] == "The first 1,000 of 1,005 rows; pipes and files get all of them."
 
 
-def test_no_rows_are_told() -> None:
+def test_a_table_without_rows_prints_no_rows() -> None:
     assert shown(pa.table({"a": pa.array([], pa.int64())}), 80) == ["No rows."]
 
 
@@ -167,7 +167,7 @@ def test_names_are_text_not_markup() -> None:
 
 @pytest.mark.smoke
 @pytest.mark.system
-def test_query_on_a_terminal_is_such_a_table(store: object) -> None:
+def test_sql_on_a_terminal_prints_a_formatted_table(store: object) -> None:
     outcome = run_on_terminal("sql", "SELECT 1000 AS n_events", "--store", str(store))
     assert [line.rstrip() for line in outcome.text.splitlines()] == [
         "n_events",

@@ -38,7 +38,7 @@ def test_token_of_a_file_is_shown_and_its_line_end_is_not(
     ("content", "problem"),
     [(b"", "not a token"), (b"a\nb", "not a token"), (b"\xff", "not a token"), (None, "No such")],
 )
-def test_an_invalid_token_file_is_told(
+def test_an_invalid_token_file_is_reported(
     run: Run, service: StandIn, tmp_path: Path, content: bytes | None, problem: str
 ) -> None:
     file = tmp_path / "token"
@@ -64,7 +64,9 @@ def test_an_invalid_address_is_a_usage_error(run: Run) -> None:
     assert (done.code, "wanted http://HOST:PORT" in done.error) == (2, True)
 
 
-def test_a_store_and_a_service_are_too_much(run: Run, service: StandIn, tmp_path: Path) -> None:
+def test_url_and_store_together_are_a_usage_error(
+    run: Run, service: StandIn, tmp_path: Path
+) -> None:
     for command, store in (
         (["status"], tmp_path),
         (["query", "dumps"], "tracehouse.store"),
@@ -126,7 +128,7 @@ def test_the_address_may_stand_behind_the_command(run: Run, args: list[str]) -> 
     assert "http://127.0.0.1:1/v1/queries/coverage: cannot be reached" in done.err
 
 
-def test_an_option_without_its_address_is_told(run: Run) -> None:
+def test_url_without_a_value_is_a_usage_error(run: Run) -> None:
     done = run("status", "--url")
     assert done.code == 2
     assert "--url" in done.err

@@ -30,7 +30,7 @@ def test_statement_and_its_parameters_are_sent(run: Run, service: StandIn) -> No
     assert json.loads(service.asked[0].body) == {"sql": "SELECT $x AS x", "params": {"x": "1"}}
 
 
-def test_misspelt_names_are_told_before_the_service_is_asked(
+def test_misspelt_names_are_refused_before_the_service_is_asked(
     run: Run, service: StandIn, store: Path
 ) -> None:
     for args in (("query", "dump"), ("query", "percentiles", "--modle", "x")):
@@ -39,7 +39,9 @@ def test_misspelt_names_are_told_before_the_service_is_asked(
     assert service.asked == []
 
 
-def test_a_refusal_of_the_service_is_told_like_one_of_a_store(run: Run, service: StandIn) -> None:
+def test_an_error_of_the_service_is_reported_like_one_of_a_store(
+    run: Run, service: StandIn
+) -> None:
     service.refusals = [Refused(400, detail="query 'percentiles', parameter 'model': no mv9")]
     done = run("--url", service.url, "query", "percentiles", "--model", "mv9")
     assert (done.code, done.error) == (1, "error: query 'percentiles', parameter 'model': no mv9")
@@ -51,7 +53,7 @@ def test_files_are_not_read_through_a_service(run: Run, service: StandIn) -> Non
     assert done.error == "error: --allow-files needs a local store; leave out --url"
 
 
-def test_an_answer_of_another_kind_is_told(run: Run, service: StandIn) -> None:
+def test_an_answer_of_an_unexpected_type_is_reported(run: Run, service: StandIn) -> None:
     for path, args in (
         ("/v1/queries/dumps", ("query", "dumps")),
         ("/v1/status", ("status",)),

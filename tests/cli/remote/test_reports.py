@@ -25,7 +25,7 @@ def questions(service: StandIn) -> list[dict[str, list[str]]]:
     return [parse_qs(urlsplit(asked.path).query) for asked in service.asked]
 
 
-def test_report_is_printed_as_it_comes(run: Run, service: StandIn) -> None:
+def test_a_report_of_a_service_is_printed_unchanged(run: Run, service: StandIn) -> None:
     args = ("report", "--base", "b 1", "--head", "b2", "--format", "html")
     done = run("--url", service.url, *args)
     assert (done.code, done.out, done.err) == (0, service.answers["/v1/report"][1], "")
@@ -48,7 +48,9 @@ def test_the_printed_report_decides_the_exit_status(run: Run, service: StandIn) 
     assert questions(service) == [{"format": ["json"]}]
 
 
-def test_settings_are_the_service_s_own(run: Run, service: StandIn, tmp_path: Path) -> None:
+def test_report_from_a_service_refuses_local_settings(
+    run: Run, service: StandIn, tmp_path: Path
+) -> None:
     done = run("--url", service.url, "report", "--config", tmp_path / "t.toml")
     assert (done.code, "a service uses its own settings" in done.err, service.asked) == (
         2,

@@ -61,7 +61,7 @@ async def _next(stream: AsyncIterator[str]) -> tuple[str, dict[str, int]]:
     return fields["id"], json.loads(fields.get("data", "{}"))
 
 
-def test_what_happens_during_a_pause_is_one_event(client: TestClient) -> None:
+def test_changes_during_a_pause_are_sent_as_one_event(client: TestClient) -> None:
     async def listen() -> None:
         stream = _changes_of(client).stream(_request(client), None)
         first, nothing = await _next(stream)
@@ -76,7 +76,7 @@ def test_what_happens_during_a_pause_is_one_event(client: TestClient) -> None:
     asyncio.run(listen())
 
 
-def test_a_client_that_comes_again_is_told_what_it_missed(client: TestClient) -> None:
+def test_a_reconnecting_client_is_told_what_it_missed(client: TestClient) -> None:
     async def missed(since: str) -> int:
         stream = _changes_of(client).stream(_request(client), since)
         await _next(stream)
@@ -94,7 +94,9 @@ def test_a_client_that_comes_again_is_told_what_it_missed(client: TestClient) ->
 
 
 @pytest.mark.parametrize("name", ["", "x", "{}-1", "{}-1-1-1-1--1", "{}-1-1-1-1-1\n", "{}-9e9-1-1"])
-def test_an_id_that_no_event_has_is_of_another_start(client: TestClient, name: str) -> None:
+def test_an_unknown_event_id_counts_from_the_start_of_the_service(
+    client: TestClient, name: str
+) -> None:
     found = _changes_of(client)
     assert found.parse(name.format(found.name(Counts()).partition("-")[0])) == Counts()
 
@@ -205,7 +207,7 @@ running.LAST_SECONDS = running.ENDING_SECONDS = 3600
 
 
 @pytest.mark.smoke
-def test_uploads_are_told_over_a_connection_that_does_not_delay_the_end(tmp_path: Path) -> None:
+def test_an_open_change_stream_does_not_delay_the_end_of_the_service(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(PATIENT)
     patient = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ENVIRONMENT['PYTHONPATH']}"}
     with (

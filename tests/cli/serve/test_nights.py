@@ -327,7 +327,7 @@ def test_the_night_that_was_asked_for_last_is_judged_first_unless_somebody_waits
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_nobody_waits_for_a_night_when_the_thread_that_judges_has_ended(
+def test_requests_for_a_night_fail_at_once_after_the_judging_thread_died(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with held(store, monkeypatch) as (client, judge):

@@ -49,7 +49,7 @@ def test_a_new_build_verdict_or_alert_is_news(
     assert len(posted) == 2
 
 
-def test_a_place_that_fails_is_named_without_its_secret() -> None:
+def test_a_failed_push_names_its_destination_without_the_secret() -> None:
     pushes = Pushes(slack_url="ftp://slack.invalid/secret", webhook_url=None)
     with pytest.raises(QueryError, match="the report was not pushed to slack: ") as error:
         pushes.push(report())

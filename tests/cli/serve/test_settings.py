@@ -36,7 +36,7 @@ def test_an_option_beats_the_environment_and_that_the_file(
     assert read_service_settings({}).port == 2222
 
 
-def test_without_any_the_defaults_hold() -> None:
+def test_no_service_settings_give_the_defaults() -> None:
     assert read_service_settings({}) == ServiceSettings()
     assert ServiceSettings().port == 8080
 
@@ -70,7 +70,7 @@ def test_the_report_s_settings_stand_beside_the_service_s(tmp_path: Path) -> Non
         (None, "x.toml: No such file"),
     ],
 )
-def test_an_invalid_setting_in_a_file_is_told_with_its_place(
+def test_an_invalid_setting_in_a_file_is_reported_with_file_and_key(
     tmp_path: Path, text: str | bytes | None, said: str
 ) -> None:
     file = Path("x.toml")
@@ -81,7 +81,7 @@ def test_an_invalid_setting_in_a_file_is_told_with_its_place(
     assert str(found.value).startswith(said)
 
 
-def test_an_invalid_option_or_variable_is_told_with_its_name(
+def test_an_invalid_option_or_variable_is_reported_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with pytest.raises(SettingsError, match=r"^--port: wanted less than"):
@@ -91,7 +91,7 @@ def test_an_invalid_option_or_variable_is_told_with_its_name(
         read_service_settings({})
 
 
-def test_a_variable_of_no_setting_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_of_an_unknown_setting_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEHOUSE_SERVE_PROT", "1")
     said = "TRACEHOUSE_SERVE_PROT: no such field; did you mean port?"
     with pytest.raises(SettingsError, match=re.escape(said)):
@@ -106,7 +106,7 @@ def test_every_setting_is_documented_with_its_default() -> None:
     assert dict(rows) == defaults
 
 
-def test_the_documented_file_is_one(tmp_path: Path) -> None:
+def test_the_documented_settings_file_is_valid(tmp_path: Path) -> None:
     (shown,) = (
         block.text
         for block in blocks((ROOT / "docs" / "service.md").read_text(encoding="utf-8"))

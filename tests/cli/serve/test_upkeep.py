@@ -129,7 +129,7 @@ def test_an_ambiguous_or_long_body_is_refused_before_a_task_is_made(client: Test
         ("compact", [], "wanted"),
     ],
 )
-def test_what_is_wrong_with_a_task_is_said(
+def test_an_invalid_task_is_refused_with_the_reason(
     client: TestClient, task: str, body: object, problem: str
 ) -> None:
     answer = do(client, task, body)
@@ -137,7 +137,7 @@ def test_what_is_wrong_with_a_task_is_said(
     assert problem in answer.json()["detail"]
 
 
-def test_a_form_that_nothing_has_is_refused_before_anything_changes(client: TestClient) -> None:
+def test_an_unknown_format_is_refused_before_anything_changes(client: TestClient) -> None:
     answer = do(client, "retention", {**_OLD, "yes": True}, Accept="image/png")
     assert answer.status_code == 406
     assert len(do(client, "retention", _OLD).json()) == 1
@@ -181,7 +181,7 @@ def test_tasks_that_wait_are_limited(client: TestClient, monkeypatch: pytest.Mon
     assert [one.status_code for one in answers] == [202] * 16 + [429]
 
 
-def test_a_job_is_shown_only_to_those_who_may_do_it(own: Path) -> None:
+def test_a_job_is_shown_only_to_tokens_that_may_run_it(own: Path) -> None:
     secrets = {name: create_token(own, name, scopes=[Scope(name)]) for name in ("triage", "upkeep")}
     headers = {name: {"Authorization": f"Bearer {secret}"} for name, secret in secrets.items()}
     with serving(own) as client, pytest.MonkeyPatch.context() as patched:
@@ -210,7 +210,7 @@ def test_a_forgotten_dump_is_in_no_file_of_a_running_service(client: TestClient,
 
 
 @pytest.mark.slow
-def test_wrong_rows_are_told(client: TestClient) -> None:
+def test_verify_reports_wrong_rows(client: TestClient) -> None:
     writing = service_of(client).warehouse.writing
     spoil = "UPDATE dumps SET n_events = 7 WHERE dump_id = 1"
     service_of(client).consumer.perform(lambda: writing.execute(spoil)).result(30)

@@ -28,7 +28,7 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
-def test_wrong_rows_are_told_everywhere_although_the_last_snapshot_has_right_ones(
+def test_wrong_rows_are_reported_everywhere_despite_a_correct_snapshot(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with writing(store) as connection:
@@ -109,7 +109,7 @@ def started(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], None]) -> l
     return found
 
 
-def test_a_process_that_dies_is_told_and_the_dumps_are_verified_later(store: Path) -> None:
+def test_a_dead_verifying_process_is_reported_and_its_dumps_are_verified_later(store: Path) -> None:
     with serving(store) as client:
         verifier = service_of(client).verifier
         with pytest.MonkeyPatch.context() as patched:
@@ -121,7 +121,7 @@ def test_a_process_that_dies_is_told_and_the_dumps_are_verified_later(store: Pat
         assert (read_record(store).turn, verifier.verified) == (1, 1)
 
 
-def test_a_verification_that_fails_is_told(store: Path) -> None:
+def test_a_verification_that_fails_is_reported(store: Path) -> None:
     with serving(store) as client:
         verifier = service_of(client).verifier
         verifier.verify()

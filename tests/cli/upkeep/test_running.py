@@ -148,9 +148,7 @@ def test_a_service_does_not_rebuild_its_store_and_has_settings_of_its_own(
 
 
 @pytest.mark.slow
-def test_no_upload_is_lost_while_upkeep_runs_and_when_the_service_is_killed(
-    run: Run, made: Path, tmp_path: Path
-) -> None:
+def test_uploads_survive_upkeep_and_a_killed_service(run: Run, made: Path, tmp_path: Path) -> None:
     store = Path(shutil.copytree(made, tmp_path / "s"))
     sent: list[bytes] = []
     with ServiceProcess(store, free_bytes=0, batch_seconds=0.05) as service:

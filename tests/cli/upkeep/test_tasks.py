@@ -51,7 +51,7 @@ def test_every_task_has_a_name_of_its_own_and_scopes() -> None:
     assert all(kind.scopes for kind in TASKS)
 
 
-def test_who_forgets_is_on_record_and_a_failed_compaction_says_how_to_go_on(own: Path) -> None:
+def test_forgetting_records_the_user_and_a_failed_compaction_names_the_remedy(own: Path) -> None:
     def fail() -> CompactionResult:
         raise StoreError("s", "the disk is full")
 
@@ -68,7 +68,9 @@ def test_who_forgets_is_on_record_and_a_failed_compaction_says_how_to_go_on(own:
 
 
 @pytest.mark.parametrize(("new_bytes", "is_noted"), [(2, True), (1, False)])
-def test_a_compaction_without_gain_is_noted(own: Path, new_bytes: int, is_noted: bool) -> None:
+def test_a_compaction_that_frees_no_space_is_noted(
+    own: Path, new_bytes: int, is_noted: bool
+) -> None:
     done = CompactionResult(2, new_bytes, 0)
     with Warehouse.open(own) as warehouse:
         table = Compact().run(TaskStore(own, warehouse, lambda: done))

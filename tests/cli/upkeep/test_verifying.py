@@ -76,7 +76,7 @@ def test_an_archive_that_changes_meanwhile_is_read_again(
         verifying.read_and_verify(store, ALL)
 
 
-def test_an_owner_that_is_gone_costs_nothing_but_the_answer(store: Path, tmp_path: Path) -> None:
+def test_a_verification_is_recorded_even_if_its_owner_is_gone(store: Path, tmp_path: Path) -> None:
     ours, theirs = socket.socketpair()
     ours.close()
     with pytest.MonkeyPatch.context() as patched:

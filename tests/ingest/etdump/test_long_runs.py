@@ -102,7 +102,7 @@ def test_a_fault_in_the_last_event_of_a_run_is_found_before_any_part_of_it() -> 
 
 
 @pytest.mark.slow
-def test_a_run_is_charged_once_though_it_is_read_twice() -> None:
+def test_a_run_that_is_read_twice_counts_once_towards_the_limit() -> None:
     dump = worst_cases.empty_events(1_000)  # all of its bytes are visited
     with parts_of(1, 100):
         assert decode_dumps([dump]).errors.num_rows == 0

@@ -47,7 +47,7 @@ def with_other_times(dump: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("name", cross_section(_SMALL, 8))
-def test_other_times_are_decoded_as_if_read_in_full(
+def test_a_repeat_with_other_times_decodes_as_if_read_in_full(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dump = read_dump(name)
@@ -140,7 +140,7 @@ def test_dumps_of_one_program_are_grouped_once(monkeypatch: pytest.MonkeyPatch) 
     assert known_layouts() == 1
 
 
-def test_layouts_that_are_kept_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_cached_layouts_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(templates, "_MOST_BYTES", 5 * layouts._EVENT_BYTES)
     decode_dumps([named("a", "b"), named("c", "d")])
     assert known_layouts() == 2

@@ -45,7 +45,7 @@ def test_lowering_to_a_delegate_takes_the_operators_out():
     assert size == (None, 848)
 
 
-def test_other_values_of_the_same_constants_have_another_digest(tmp_path):
+def test_changed_values_of_a_constant_change_its_digest(tmp_path):
     data = bytearray(program("portable").read_bytes())
     data[-4] ^= 1  # in the last constant, which ends the file
     (tmp_path / "other.pte").write_bytes(data)

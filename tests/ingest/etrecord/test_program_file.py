@@ -172,7 +172,7 @@ ATTACKS = [shared_tensor, shared_operator, shared_data, shared_plan]
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_what_a_program_refers_to_again_and_again_is_charged(attack):
+def test_repeated_references_in_a_program_count_towards_its_limit(attack):
     assert decode_program(bytes(attack(10)), "x").methods
     with pytest.raises(SourceError, match=r"would take more than 1\d,\d+,\d+ bytes"):
         decode_program(bytes(attack(10_000)), "x")

@@ -126,7 +126,7 @@ def test_bodies_of_control_flow_and_lowered_modules_are_graphs_too():
     ]  # fmt: skip
 
 
-def test_graph_reads_like_code():
+def test_a_graph_is_rendered_as_code():
     graph = model("dyn_portable_bundled").edge_graph("forward")
     lines = render_graph(graph)
     assert lines[0] == "# edge_dialect_exported_program, method forward"
@@ -215,7 +215,7 @@ def test_missing_weights_do_not_matter(read, part):
     )
 
 
-def test_part_that_cannot_be_read_stops_only_those_who_ask_for_it(read):
+def test_an_unreadable_etrecord_part_fails_only_when_it_is_read(read):
     members = read_members(MODELS / "dyn_portable_bundled.etrecord")
     members |= {"reference_outputs": b"\x80\x02N.", "exported_program": b"{"}
     record = read(build_zip(members))
@@ -366,7 +366,7 @@ def test_reference_outputs_of_another_form_are_refused(read, opcodes, problem):
     assert told.startswith(f"!reference_outputs: {problem}")
 
 
-def test_file_that_is_no_etrecord_is_told_apart(read, tmp_path):
+def test_a_file_that_is_no_etrecord_is_refused_with_what_it_is(read, tmp_path):
     dump = (CORPUS / "real" / "load_only.etdp").read_bytes()
     cases = {
         dump: ", but an ETDump",

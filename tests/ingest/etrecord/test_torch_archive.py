@@ -113,7 +113,7 @@ def test_tensor_that_leaves_its_storage_is_refused(offset, sizes, strides):
     assert len(message) < 400
 
 
-def test_storage_must_be_there_and_as_long_as_said():
+def test_a_tensor_storage_must_exist_with_the_stated_length():
     assert "has no member archive/data/0" in refusal(tensor(0, (2,), (1,)))
     short = refusal(tensor(0, (2,), (1,), count=9), **{"0": EIGHT_FLOATS})
     assert "storage 0 has 32 bytes, wanted 36" in short
@@ -154,7 +154,7 @@ def test_elements_of_other_types_are_refused(kind):
         b"Pstorage\n",
     ],
 )
-def test_other_opcodes_and_broken_ones_are_refused(opcodes):
+def test_unsupported_or_broken_pickle_opcodes_are_refused(opcodes):
     assert refusal(opcodes).endswith(
         "; wanted plain values and dense tensors, as torch.save writes them"
     )

@@ -111,7 +111,7 @@ def test_a_metric_of_another_shape_is_left_out(metric: object) -> None:
     assert parse_benchmark_results([nan]) == {"model": "mv2"}
 
 
-def test_metrics_of_several_models_are_nobody_s() -> None:
+def test_metrics_of_several_models_are_not_assigned_to_a_dump() -> None:
     other = _metric("latency(ms)", 2) | {"model": {"name": "ic4"}}
     assert _counters(_metric("latency(ms)", 1), other) == []
 

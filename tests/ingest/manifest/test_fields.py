@@ -15,7 +15,7 @@ def test_whole_numbers_are_names() -> None:
 
 
 @pytest.mark.parametrize("value", [14.1, True, [7]])
-def test_other_values_are_no_names(value: object) -> None:
+def test_names_that_are_no_strings_are_refused(value: object) -> None:
     with pytest.raises(ValidationError, match="valid string"):
         Manifest.model_validate({**PLAIN, "build": value})
 
@@ -38,7 +38,7 @@ def test_only_unknown_fields_spelt_like_a_free_one_are_hinted_at(
     assert near_misses(stated) == hints
 
 
-def test_of_many_differences_ten_are_told() -> None:
+def test_only_ten_of_many_differences_are_described() -> None:
     here = Manifest.model_validate({**PLAIN, **{f"t{i:02}": i for i in range(13)}})
     there = Manifest.model_validate({**PLAIN, "device": {"name": "p", "os": "x"}})
     told = describe_differences(here.canonical_json(), there.canonical_json())

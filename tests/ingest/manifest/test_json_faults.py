@@ -33,7 +33,7 @@ def test_marks_and_line_ends_of_windows_are_no_fault() -> None:
         assert parse_json("run.json", data) == {"device": "pixel8", "temperature": 31.5}
 
 
-def test_other_faults_have_no_name() -> None:
+def test_unrecognised_json_faults_get_no_explanation() -> None:
     assert explain_json(b'{"url": "http://host/#a"') is None
     assert explain_json(b"[1") is None
 

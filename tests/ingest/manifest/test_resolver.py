@@ -84,7 +84,7 @@ def test_invalid_facts_of_a_run_are_refused(field: str, value: object, problem: 
         check_fields("options", {field: value})
 
 
-def test_a_counter_is_of_the_whole_dump_or_of_its_runs() -> None:
+def test_a_counter_has_one_value_per_dump_or_one_per_run() -> None:
     energy = {"name": "energy", "unit": "mJ", "value": 3}
     cycles = {"name": "cycles", "values": [None, 5, 2.5]}
     manifest = parse(counters=[energy, cycles])
@@ -124,7 +124,7 @@ def test_an_invalid_counter_is_refused(counters: object, problem: str) -> None:
         check_fields("options", {"counters": counters})
 
 
-def test_counters_of_the_nearest_place_are_all_there_are(tmp_path: Path) -> None:
+def test_only_counters_of_the_nearest_manifest_count(tmp_path: Path) -> None:
     near, far = [[{"name": name, "value": 1}] for name in ("energy", "cycles")]
     files = {"farm/lab/run.json": {"counters": near}, "farm/manifest.json": {"counters": far}}
     manifest = ManifestResolver(overrides=PLAIN).resolve(put(tmp_path, {**files}))
@@ -188,7 +188,7 @@ def test_times_become_utc(text: str, microsecond: int) -> None:
 
 
 @pytest.mark.parametrize("value", ["1700000000", 1700000000, "soon", "0001-01-01T00:00:00+05:00"])
-def test_other_times_are_refused(value: object) -> None:
+def test_malformed_capture_times_are_refused(value: object) -> None:
     with pytest.raises(ValidationError, match="wanted an ISO 8601 time"):
         parse(captured_at=value)
 
@@ -457,7 +457,7 @@ def test_a_manifest_that_is_stated_alone_has_to_be_whole(
         make_manifest("header", fields, [])
 
 
-def test_alone_a_zip_has_only_the_manifests_in_it(tmp_path: Path) -> None:
+def test_a_zip_resolved_by_itself_uses_only_its_own_manifests(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"device": "d", "build": "b", "model": "m"}')
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("x/manifest.json", '{"device": "d", "build": "b"}')

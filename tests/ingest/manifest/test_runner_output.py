@@ -98,7 +98,7 @@ def test_rates_that_the_runner_states_win_over_our_own() -> None:
         "ethosu_pmu_cntr0 : many",
     ],
 )
-def test_lines_that_are_cut_or_unknown_say_nothing(text: str) -> None:
+def test_truncated_or_unknown_log_lines_are_ignored(text: str) -> None:
     assert parse_log(text) == []
 
 
@@ -116,7 +116,7 @@ def test_lines_that_are_cut_or_unknown_say_nothing(text: str) -> None:
     ],
     ids=range(8),
 )
-def test_hostile_lines_cost_little_and_state_nothing_that_is_no_number(text: str) -> None:
+def test_hostile_log_lines_are_cheap_and_state_only_numbers(text: str) -> None:
     assert found(parse_log(text)) in ({}, {"npu_delegations": (1, "count")})
 
 
@@ -126,12 +126,12 @@ def test_a_manifest_whose_counters_have_no_proper_names_is_refused_as_such(tmp_p
         ManifestResolver().resolve(Source(str(dump)))
 
 
-def test_sampling_that_takes_longer_than_the_inference_is_left_out() -> None:
+def test_a_sampling_time_longer_than_the_inference_is_ignored() -> None:
     text = LLM.replace('"aggregate_sampling_time_ms":21', '"aggregate_sampling_time_ms":140733463')
     assert "sampling_time" not in found(parse_log(text))
 
 
-def test_several_reports_give_their_medians() -> None:
+def test_several_runner_reports_give_their_medians() -> None:
     text = "".join(
         LLM.replace('"first_token_ms":6127', f'"first_token_ms":{n}') for n in (5874, 5884, 6864)
     )

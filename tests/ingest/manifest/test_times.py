@@ -70,7 +70,7 @@ def test_plausible_times_are_not_doubted() -> None:
     assert list(describe_doubts("captured_at", NOW + SLACK, NOW)) == []
 
 
-def test_what_is_no_time_is_refused() -> None:
+def test_a_malformed_time_is_refused() -> None:
     for value in ("yesterday", 7, "9999-12-31T23:59:59-14:00"):
         with pytest.raises(ValueError, match="wanted an ISO 8601 time"):
             parse_time(value)

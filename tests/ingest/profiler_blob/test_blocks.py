@@ -195,7 +195,7 @@ def test_capacities_beyond_any_file_are_not_added_up_in_32_bits():
     )
 
 
-def test_blob_is_told_from_an_etdump_by_content():
+def test_a_profiler_blob_is_recognised_by_its_content():
     assert is_profiler_blob(WHOLE)
     assert is_profiler_blob(WHOLE[:36])
     assert not is_profiler_blob(WHOLE[:32])

@@ -19,7 +19,7 @@ def describe(**stated):
     return Manifest.model_validate(describe_recording(plan, NAMES | stated))
 
 
-def test_recording_is_of_this_machine_and_called_like_the_program():
+def test_a_recording_describes_this_machine_and_is_named_after_the_program():
     manifest = describe(os=None)
     assert (manifest.model.name, manifest.method, manifest.clock.unit) == ("cnn", "decode", "ns")
     assert manifest.device.os == describe_host()["os"]

@@ -99,7 +99,7 @@ def test_a_pair_is_recorded_whole_or_not_at_all(folder: Path) -> None:
 
 
 @pytest.mark.system
-def test_without_a_whole_pair_nothing_is_left(folder: Path) -> None:
+def test_recording_without_a_complete_pair_leaves_no_files(folder: Path) -> None:
     with pytest.raises(RecordingError, match="it broke") as told:
         record(plan(folder, fails="it broke"), folder, 4)
     assert not isinstance(told.value, PairsInterruptedError)

@@ -86,12 +86,12 @@ def test_inputs_are_laid_out_as_torch_takes_them(tmp_path):
         (saved(x=np.array(["a"])), "x: found <U1, wanted numbers"),
     ],
 )
-def test_other_files_are_no_inputs(tmp_path, data, problem):
+def test_malformed_input_files_are_refused(tmp_path, data, problem):
     with pytest.raises(SourceError, match=f"inputs.npz: {problem}"):
         read(tmp_path, data)
 
 
-def test_a_zip_of_other_things_is_no_input(tmp_path):
+def test_an_input_zip_without_arrays_is_refused(tmp_path):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("a.txt", "text")
@@ -113,7 +113,7 @@ def test_a_damaged_file_raises_or_gives_arrays(tmp_path, place, byte):
     assert all(array.dtype.kind in "biufc" for array in arrays)
 
 
-def test_a_file_that_is_no_program_is_told_at_once(tmp_path):
+def test_a_file_that_is_no_program_is_refused_at_once(tmp_path):
     with pytest.raises(SourceError, match=r"load_only.etdp: is not an ExecuTorch program"):
         check_program(str(CORPUS / "real" / "load_only.etdp"))
     with pytest.raises(SourceError, match="cannot be read: Is a directory"):
@@ -131,7 +131,7 @@ def test_recording_writes_the_dump_and_its_debug_buffer(stand_in):
 
 
 @pytest.mark.system
-def test_numbers_are_given_where_the_program_takes_them(stand_in):
+def test_record_passes_numbers_to_number_inputs(stand_in):
     program = write_program(stand_in / "a.pte", inputs=("tensor", "number", "tensor"))
     assert record(program, np.ones(2), np.array(3), np.array(3)).exists()
 
@@ -174,7 +174,7 @@ def test_progress_begins_when_the_program_is_loaded(stand_in):
         3,
     ),
 )
-def test_a_failure_of_the_runtime_is_told(stand_in, program, problem):
+def test_a_failure_of_the_runtime_is_reported(stand_in, program, problem):
     with pytest.raises(RecordingError) as caught:
         record(write_program(stand_in / "a.pte", **program))
     assert str(caught.value).startswith(str(stand_in / "a.pte"))
@@ -182,12 +182,12 @@ def test_a_failure_of_the_runtime_is_told(stand_in, program, problem):
 
 
 @pytest.mark.system
-def test_unknown_method_is_told_with_the_known_ones(stand_in):
+def test_an_unknown_method_is_reported_with_the_known_ones(stand_in):
     with pytest.raises(RecordingError, match=r"no method 'x'; wanted one of: decode, forward"):
         record(write_program(stand_in / "a.pte"), method="x")
 
 
-def test_nothing_is_written_over(stand_in):
+def test_recording_refuses_to_overwrite_files(stand_in):
     program = write_program(stand_in / "a.pte")
     (stand_in / "a.debug.bin").touch()
     with pytest.raises(RecordingError, match=r"a\.debug\.bin: already exists; wanted a new file"):
@@ -207,7 +207,7 @@ def test_an_environment_without_executorch_is_told_what_to_install(tmp_path, mon
     ("python", "problem"),
     [("gone", "gone: cannot be run: No such file"), ("false", "false: exit status 1; wanted Pyth")],
 )
-def test_an_invalid_python_is_told(tmp_path, python, problem):
+def test_an_invalid_python_is_reported(tmp_path, python, problem):
     with pytest.raises(RecordingError, match=problem):
         record(write_program(tmp_path / "a.pte"), python=python)
 

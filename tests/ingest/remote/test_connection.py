@@ -32,7 +32,7 @@ def test_questions_share_a_connection_and_carry_the_token(service: StandIn) -> N
     assert {asked.headers["Authorization"] for asked in service.asked} == {"Bearer secret"}
 
 
-def test_token_comes_from_the_environment_unless_there_is_none(
+def test_the_token_comes_from_the_environment_unless_one_is_given(
     service: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRACEHOUSE_TOKEN", "of the environment")
@@ -64,7 +64,7 @@ def test_a_body_that_came_too_slowly_is_sent_again(service: StandIn) -> None:
         assert connection.request("PUT", "/v1/status", body=[b"abc"]).status == 200
 
 
-def test_a_service_that_does_not_answer_is_told_from_one_that_is_not_there(
+def test_unresponsive_and_absent_services_give_different_errors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("tracehouse.ingest.remote._TIMEOUT_SECONDS", 0.1)
@@ -77,7 +77,7 @@ def test_a_service_that_does_not_answer_is_told_from_one_that_is_not_there(
             connection.request("GET", "/v1/status")
 
 
-def test_a_client_that_does_not_wait_is_told_why(service: StandIn) -> None:
+def test_a_client_without_retries_gets_the_reason_of_a_refusal(service: StandIn) -> None:
     service.refusals = [Refused(429, NOW, "busy", "too much waits")]
     with ServiceConnection(service.url) as connection, pytest.raises(ServiceError) as error:
         connection.request("GET", "/v1/status")
@@ -85,7 +85,7 @@ def test_a_client_that_does_not_wait_is_told_why(service: StandIn) -> None:
     assert (error.value.status, error.value.reason) == (429, "busy")
 
 
-def test_a_service_that_wants_longer_than_is_waited_is_not_waited_for(service: StandIn) -> None:
+def test_a_retry_delay_beyond_the_limit_is_not_waited_for(service: StandIn) -> None:
     service.refusals = [Refused(503, {"Retry-After": "3600"})]
     with ServiceConnection(service.url, retry_seconds=60) as connection:
         with pytest.raises(ServiceError, match="503: not now"):
@@ -113,7 +113,7 @@ def test_refusal_without_a_token_names_the_remedy(service: StandIn) -> None:
         connection.request("GET", "/v1/status")
 
 
-def test_a_refusal_before_the_body_is_read_is_told(service: StandIn) -> None:
+def test_a_refusal_before_the_body_is_read_is_reported(service: StandIn) -> None:
     service.refusals = [Refused(413, {"Connection": "close"}, "large", "too large", is_read=False)]
     with ServiceConnection(service.url) as connection:
         with pytest.raises(ServiceError) as error:
@@ -134,7 +134,7 @@ def test_a_large_body_is_not_sent_before_it_is_asked_for(service: StandIn) -> No
     assert service.connections == 2
 
 
-def test_a_large_body_is_sent_to_who_does_not_ask_for_it(service: StandIn) -> None:
+def test_a_large_body_is_sent_to_a_server_that_never_asks_for_it(service: StandIn) -> None:
     service.is_asking = False
     with ServiceConnection(service.url) as connection:
         assert connection.request("PUT", "/v1/status", body=[bytes(2 << 20)]).status == 200
@@ -184,7 +184,7 @@ def test_an_invalid_address_is_refused(url: str) -> None:
 
 @pytest.mark.system
 @pytest.mark.skipif(not shutil.which("openssl"), reason="openssl makes the certificate")
-def test_a_certificate_that_nobody_vouches_for_is_refused_at_once(
+def test_an_untrusted_certificate_is_refused_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     certificate = tmp_path / "service.pem"
@@ -205,7 +205,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused_at_once(
             assert connection.request("GET", "/v1/status").status == 200
 
 
-def test_an_address_that_sends_on_is_told_and_not_followed(service: StandIn) -> None:
+def test_a_redirect_is_reported_and_not_followed(service: StandIn) -> None:
     place = "https://farm.example.org/"
     service.refusals = [Refused(301, {"Location": place})]
     with (
@@ -223,7 +223,7 @@ def test_an_invalid_token_is_not_sent(monkeypatch: pytest.MonkeyPatch, token: st
         ServiceConnection("http://127.0.0.1:1")
 
 
-def test_another_server_is_told_from_a_service(service: StandIn) -> None:
+def test_a_server_without_our_routes_is_recognised(service: StandIn) -> None:
     service.answers.clear()
     with (
         ServiceConnection(service.url) as connection,

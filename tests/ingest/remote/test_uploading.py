@@ -82,7 +82,7 @@ def test_a_dump_that_is_deferred_for_too_long_has_an_error(service: StandIn) -> 
 @pytest.mark.parametrize(
     "body", [b"<html>welcome", b"[]", b'{"dumps": [{"sha256": "0", "status": 200}]}']
 )
-def test_a_server_that_says_yes_to_everything_took_nothing(
+def test_an_upload_answer_that_is_no_receipt_is_an_error(
     service: StandIn, connection: ServiceConnection, body: bytes
 ) -> None:
     service.answers[PATH] = ("text/html", body)
@@ -90,7 +90,7 @@ def test_a_server_that_says_yes_to_everything_took_nothing(
         connection.upload([ONE])
 
 
-def test_other_manifest_is_a_conflict_and_ends_nothing(
+def test_a_dump_with_another_manifest_conflicts_but_the_upload_goes_on(
     service: StandIn, connection: ServiceConnection
 ) -> None:
     connection.upload([ONE])

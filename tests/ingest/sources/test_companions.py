@@ -48,7 +48,7 @@ def test_the_only_etrecord_of_a_folder_is_that_of_all_its_dumps(place, archive):
     assert finder.find(source("below/c.etdp")) == Companions()
 
 
-def test_of_two_etrecords_neither_is_taken_unless_it_bears_the_dumps_name(place):
+def test_two_etrecords_are_not_taken_unless_one_has_the_dumps_name(place):
     source = place("a.etdp", "b.etdp", "a.etrecord", "net.etrecord")
     finder = CompanionFinder()
     assert finder.find(source("a.etdp")).etrecord == source("a.etrecord")
@@ -68,7 +68,7 @@ def test_apple_doubles_are_no_companions(place):
     assert CompanionFinder().find(source("a.etdp")) == Companions(source("net.etrecord"))
 
 
-def test_a_folder_that_cannot_be_listed_has_none(tmp_path):
+def test_a_folder_that_cannot_be_listed_has_no_companions(tmp_path):
     damaged = tmp_path / "damaged.zip"
     damaged.write_bytes(b"PK no zip")
     finder = CompanionFinder()

@@ -31,14 +31,14 @@ from tracehouse.ingest.sources.file_names import (
         "etdump.in.gz",
     ],
 )
-def test_dumps_have_these_names(name: str) -> None:
+def test_file_names_of_dumps_are_recognised(name: str) -> None:
     assert is_dump(name)
 
 
 @pytest.mark.parametrize(
     "name", ["._run.etdp", "job/._etdump.bin", "run.bin", "myetdump.bin", "run.gz", "x.etdp.tar"]
 )
-def test_other_files_are_no_dumps(name: str) -> None:
+def test_other_file_names_are_not_taken_for_dumps(name: str) -> None:
     assert not is_dump(name)
 
 
@@ -48,13 +48,13 @@ def test_companions_of_a_runner_go_with_the_only_dump_of_a_folder() -> None:
     assert sort_files([]).companions_of("etdump.in") == (None, None)
 
 
-def test_of_two_dumps_neither_gets_the_debug_buffer_of_a_runner() -> None:
+def test_two_dumps_do_not_get_the_debug_buffer_of_a_runner() -> None:
     files = sort_files(["a.etdp", "b.etdp", "etrecord.bin", "debug_output.bin", "b.debug.bin"])
     assert files.companions_of("a.etdp") == ("etrecord.bin", None)
     assert files.companions_of("b.etdp") == ("etrecord.bin", "b.debug.bin")
 
 
-def test_of_two_default_debug_buffers_neither_is_taken() -> None:
+def test_two_default_debug_buffers_are_ambiguous_and_not_taken() -> None:
     files = sort_files(["run.etdp", "debug_output.bin", "debug_buffer.bin"])
     assert files.companions_of("run.etdp") == (None, None)
 
@@ -86,7 +86,7 @@ def test_packed_companions_belong_to_dumps_as_unpacked_ones_do() -> None:
 @pytest.mark.parametrize(
     "names", [("a.etrecord", "a.etrecord.gz"), ("a.etrecord.gz", "a.etrecord")]
 )
-def test_of_a_companion_and_its_packed_copy_the_unpacked_one_is_read(
+def test_an_unpacked_companion_is_preferred_to_its_packed_copy(
     names: tuple[str, ...],
 ) -> None:
     assert sort_files(["a.etdp", *names]).companions_of("a.etdp")[0] == "a.etrecord"

@@ -42,7 +42,7 @@ def names(*paths: Path | str) -> list[str]:
     return [Path(source.path).name + "!" + str(source.member) for source in find_sources(paths)]
 
 
-def test_a_path_at_fault_stands_in_the_list_and_the_others_are_found(tmp_path: Path) -> None:
+def test_an_invalid_path_is_listed_as_an_error_and_the_others_are_found(tmp_path: Path) -> None:
     (tmp_path / "a.etdp").write_bytes(b"a")
     (tmp_path / "fake.zip").write_bytes(b"no zip")
     paths = [tmp_path / "fake.zip", tmp_path / "gone", tmp_path / "a.etdp", tmp_path / "*.foo"]
@@ -53,7 +53,7 @@ def test_a_path_at_fault_stands_in_the_list_and_the_others_are_found(tmp_path: P
     ]
 
 
-def test_paths_that_are_all_at_fault_are_told_together(tmp_path: Path) -> None:
+def test_unusable_paths_are_reported_together(tmp_path: Path) -> None:
     listed = list_sources([str(tmp_path / name) for name in "abcdef"], FolderNames()).found
     wanted = rf"a: does not exist: .*; also unusable: {tmp_path}/b, .*/d and 2 more"
     with pytest.raises(SourceError, match=wanted):
@@ -75,7 +75,7 @@ def test_a_member_can_be_named(nested: Path, member: str) -> None:
     assert names(f"{nested}!{member}") == [f"n.zip!{member}"]
 
 
-def test_a_zip_in_a_zip_that_is_named_stands_for_its_dumps(nested: Path) -> None:
+def test_naming_a_zip_in_a_zip_selects_its_dumps(nested: Path) -> None:
     assert len(names(f"{nested}!job/in.ZIP")) == 2
 
 
@@ -87,12 +87,12 @@ def test_a_zip_in_a_zip_that_is_named_stands_for_its_dumps(nested: Path) -> None
         ("job/out.zip!y", "does not exist: no such member"),
     ],
 )
-def test_a_member_that_is_not_there_is_told(nested: Path, member: str, problem: str) -> None:
+def test_a_missing_zip_member_is_reported(nested: Path, member: str, problem: str) -> None:
     with pytest.raises(SourceError, match=problem):
         find_sources([f"{nested}!{member}"])
 
 
-def test_a_file_of_that_very_name_comes_first(tmp_path: Path) -> None:
+def test_an_existing_file_wins_over_a_zip_member_of_that_name(tmp_path: Path) -> None:
     path = tmp_path / "a.zip!b.etdp"
     path.write_bytes(b"itself")
     (source,) = find_sources([path])
@@ -158,7 +158,7 @@ def test_folders_are_listed_once_for_dumps_and_what_belongs_to_them(
     ]
 
 
-def test_other_files_are_counted_by_kind_each_once(tmp_path: Path) -> None:
+def test_files_that_are_passed_over_are_counted_once_by_suffix(tmp_path: Path) -> None:
     for name in ("b1/1.etdp", "b1/1.json", "b1/a.txt", "b1/b.TXT", "n.tar.gz", "manifest.json"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()

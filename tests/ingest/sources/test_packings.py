@@ -62,7 +62,7 @@ def test_packed_companion_is_read_unpacked(tmp_path: Path, name: str) -> None:
     assert (count_unpacked_bytes(source), read_source(source)) == (len(DUMP), DUMP)
 
 
-def test_other_file_is_read_as_it_is(tmp_path: Path) -> None:
+def test_a_file_without_a_packed_suffix_is_read_as_it_is(tmp_path: Path) -> None:
     packed = gzip.compress(DUMP)
     source = Source(str(write(tmp_path / "run.etdp", packed)))
     assert (count_unpacked_bytes(source), read_dump_bytes(source)) == (len(packed), packed)

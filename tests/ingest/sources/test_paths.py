@@ -264,7 +264,7 @@ def test_mutated_zip_is_read_or_refused_but_never_breaks(tmp_path: Path) -> None
                 continue
 
 
-def test_a_path_that_is_no_file_is_refused_at_reading_without_waiting(tmp_path: Path) -> None:
+def test_reading_a_folder_or_pipe_is_refused_without_blocking(tmp_path: Path) -> None:
     (tmp_path / "folder.etdp").mkdir()
     os.mkfifo(tmp_path / "pipe.etdp")
     with pytest.raises(SourceError, match=r"folder\.etdp: is a folder, wanted a file"):
@@ -273,7 +273,7 @@ def test_a_path_that_is_no_file_is_refused_at_reading_without_waiting(tmp_path: 
         read_source(find_sources([tmp_path / "pipe.etdp"])[0])
 
 
-def test_absent_file_is_none_or_an_error_as_asked(tmp_path: Path) -> None:
+def test_a_missing_file_gives_none_or_an_error_as_requested(tmp_path: Path) -> None:
     path = pack(tmp_path / "a.zip", {"x.etdp": b"x"})
     for source in (
         Source(f"{tmp_path}/none"),

@@ -67,6 +67,6 @@ def test_manifests_from_the_folder_of_the_dump_up_to_the_given_one_are_applied(f
     assert (manifest.build.id, manifest.model.name) == ("b1", "mv2")
 
 
-def test_of_two_given_folders_the_one_above_counts(farm: Path) -> None:
+def test_the_outer_of_two_given_folders_counts(farm: Path) -> None:
     (dump,) = FoundDumps([farm / "b1", farm.parent])
     assert dump.manifest().device.name == "stray"

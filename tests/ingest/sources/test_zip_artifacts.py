@@ -74,7 +74,7 @@ def test_a_directory_of_few_members_and_many_bytes_is_not_read(tmp_path: Path) -
     assert peak < 2 << 20
 
 
-def test_as_many_members_as_are_allowed_are_listed(
+def test_a_zip_with_the_most_allowed_members_is_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (zip_artifacts, zip_limits):
@@ -252,7 +252,7 @@ def test_file_that_is_no_zip_says_what_it_is(tmp_path: Path, data: bytes, proble
         find_sources([path])
 
 
-def test_other_members_are_passed_over(tmp_path: Path) -> None:
+def test_zip_members_that_are_no_dumps_are_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "a.zip"
     inner = io.BytesIO()
     with zipfile.ZipFile(inner, "w") as archive:

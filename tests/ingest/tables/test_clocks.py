@@ -28,7 +28,7 @@ def test_a_corrected_wrap_is_right_and_other_flags_are_wrong():
     assert is_wrong(flags).tolist() == [False, False, True, True]
 
 
-def test_an_end_of_zero_is_a_wrap_only_where_zero_is_a_time():
+def test_an_end_of_zero_is_a_wrap_only_if_zero_is_a_valid_time():
     start, end = np.array([5, 5], np.uint64), np.array([0, 3], np.uint64)
     assert flag_durations(start, end)[1].tolist() == [WRAPPED_32, WRAPPED_32]
     durations, flags = flag_durations(start, end, zero_is_no_end=True)

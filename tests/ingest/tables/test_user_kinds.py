@@ -39,12 +39,12 @@ def signatures():
     return decode_dumps([producer_dump("Core ML", 1)]).tables["event_signatures"]
 
 
-def test_without_rules_of_ones_own_nothing_changes(signatures):
+def test_no_user_rules_leave_the_signatures_unchanged(signatures):
     assert with_user_kinds(signatures) is signatures
 
 
 @pytest.mark.usefixtures("own")
-def test_ones_own_rule_tells_what_shipped_ones_do_not(signatures):
+def test_a_user_rule_classifies_events_that_shipped_rules_do_not(signatures):
     before = {row["event_signature_id"]: row for row in signatures.to_pylist()}
     after = with_user_kinds(signatures)
     assert after.schema == signatures.schema
@@ -58,7 +58,7 @@ def test_ones_own_rule_tells_what_shipped_ones_do_not(signatures):
 
 
 @pytest.mark.usefixtures("own")
-def test_a_kernel_by_its_place_stays_one_unless_a_rule_names_it():
+def test_a_kernel_recognised_by_position_stays_one_unless_a_rule_names_it():
     run = Step("my kernel", 5), Step("a::b.out", 5)
     signatures = decode_dumps([traced_dump(run)]).tables["event_signatures"]
     kinds = {row["name"]: row["kind"] for row in with_user_kinds(signatures).to_pylist()}

@@ -44,6 +44,6 @@ def test_array_is_written_in_memory_order_without_gaps(array, strides, memory):
     assert np.array_equal(np.lib.stride_tricks.as_strided(stored, array.shape, bytes_apart), array)
 
 
-def test_tensors_are_64_bytes_apart_and_empty_ones_nowhere():
+def test_tensors_are_64_byte_aligned_and_empty_ones_have_no_offset():
     tensors = read_value([np.zeros(9), np.zeros((0, 4)), np.zeros(1)])["tensor_list"]["tensors"]
     assert [tensor["offset"] for tensor in tensors] == [0, -1, 128]

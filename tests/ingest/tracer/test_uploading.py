@@ -54,6 +54,6 @@ def test_a_busy_service_is_sent_the_dump_again(service: StandIn) -> None:
     assert (len(service.asked), len(service.held)) == (2, 1)
 
 
-def test_a_wrong_address_is_told_at_the_start() -> None:
+def test_an_upload_sink_refuses_a_malformed_url_at_once() -> None:
     with pytest.raises(ServiceError, match="wanted http://HOST:PORT"):
         UploadSink("farm", MANIFEST)

@@ -40,7 +40,7 @@ def test_the_runtimes_calls_make_the_runtimes_dump(name):
 
 
 @given(st.lists(BLOCKS, min_size=1, max_size=3))
-def test_whatever_is_traced_is_read_back(blocks):
+def test_any_traced_blocks_are_read_back(blocks):
     ticks: list[int] = []
     writer = ETDumpWriter(clock=lambda: ticks.pop(0))
     expected = [trace_block(writer, ticks, block) for block in blocks]

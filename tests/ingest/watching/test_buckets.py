@@ -31,7 +31,7 @@ def farm(tmp_path: Path) -> Path:
     return folder
 
 
-def test_new_files_are_found_below_it(farm: Path) -> None:
+def test_new_files_in_a_bucket_are_found(farm: Path) -> None:
     bucket = Bucket(f"file://{farm}")
     follower = Follower(bucket, WatchRecord(None), Notices(is_on=False), quiet_seconds=2)
     assert sorted(follower.look().dumps) == [
@@ -88,12 +88,12 @@ def test_layouts_match_the_names_in_the_bucket(farm: Path) -> None:
     "uri",
     ["nowhere://bucket", "file:///none/at/all", pytest.param("s3:", marks=pytest.mark.slow)],
 )
-def test_a_bucket_that_cannot_be_listed_is_told(uri: str) -> None:
+def test_a_bucket_that_cannot_be_listed_is_reported(uri: str) -> None:
     with pytest.raises(SourceError, match="cannot be read"):
         Bucket(uri)
 
 
-def test_keys_in_a_uri_are_told_to_nobody() -> None:
+def test_credentials_in_a_uri_never_appear_in_errors() -> None:
     with pytest.raises(SourceError) as error:
         Bucket("nowhere://me:th_secret@bucket/a?secret_key=th_secret")
     assert "nowhere://bucket/a: cannot be read" in str(error.value)

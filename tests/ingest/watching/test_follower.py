@@ -68,7 +68,7 @@ def test_each_file_is_offered_until_it_is_taken(farm: Farm) -> None:
     assert farm.look() == ["a/b/three.prof"]
 
 
-def test_other_files_and_temporary_names_are_not_looked_at(farm: Farm) -> None:
+def test_the_farm_ignores_temporary_names_and_other_files(farm: Farm) -> None:
     for name in (".run.etdp", "run.etdp.tmp", "run.etdp.part", "._run.etdp", "a.json", "a.pte"):
         farm.put(name)
     assert farm.look() == []
@@ -88,7 +88,7 @@ def test_a_file_that_is_still_written_waits_until_it_is_quiet(farm: Farm) -> Non
     assert farm.look() == ["run.etdp"]
 
 
-def test_a_file_of_a_clock_that_is_ahead_is_taken_when_it_was_quiet_here(farm: Farm) -> None:
+def test_a_file_dated_in_the_future_is_taken_once_it_is_quiet(farm: Farm) -> None:
     farm.put("run.etdp", written=farm.clock.now + 3600)
     assert farm.look() == []
     farm.clock.now += 2
@@ -151,7 +151,7 @@ def test_late_companion_of_a_packed_dump_offers_it_again(farm: Farm) -> None:
     assert farm.look() == ["run.etdp.gz"]
 
 
-def test_first_file_of_each_kind_that_is_passed_over_is_told(farm: Farm) -> None:
+def test_the_first_passed_over_file_of_each_kind_is_reported(farm: Farm) -> None:
     names = ("run.etdp", "run.json", "a.txt", "b.txt", "n.tar.gz", ".hidden", "run.log")
     paths = {name: farm.put(name) for name in names}
     farm.look()
@@ -180,7 +180,7 @@ def test_a_deferred_file_is_offered_later(farm: Farm) -> None:
     assert farm.look() == ["run.etdp"]
 
 
-def test_a_round_looks_at_some_files_and_the_next_at_others(tmp_path: Path) -> None:
+def test_a_follower_looks_at_a_limited_number_of_files_per_round(tmp_path: Path) -> None:
     farm = Farm(tmp_path, most_files=10)
     for number in range(25):
         farm.put(f"{number:02}.etdp")
@@ -219,7 +219,7 @@ def test_files_of_a_new_folder_are_heard_of_too(heard: Farm) -> None:
     assert heard.look() == ["a/b/second.etdp"]
 
 
-def test_of_a_new_folder_of_many_files_the_rest_waits_for_its_turn(tmp_path: Path) -> None:
+def test_a_new_folder_of_many_files_is_taken_a_few_at_a_time(tmp_path: Path) -> None:
     (tmp_path / "farm").mkdir()
     farm = Farm(tmp_path / "farm", is_heard=True, most_files=3)
     assert farm.look() == []
@@ -233,7 +233,9 @@ def test_of_a_new_folder_of_many_files_the_rest_waits_for_its_turn(tmp_path: Pat
     farm.notices.close()
 
 
-def test_a_folder_that_cannot_be_listed_is_told_and_nothing_is_forgotten(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_listed_is_reported_and_its_files_stay_known(
+    tmp_path: Path,
+) -> None:
     farm = Farm(tmp_path / "farm") if (tmp_path / "farm").mkdir() is None else None
     assert farm
     farm.put("run.etdp")

@@ -13,7 +13,7 @@ from tracehouse.ingest.watching.follower import Notices
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify")
 
 
-def test_files_are_told_when_they_are_written_to_their_end_or_renamed(tmp_path: Path) -> None:
+def test_files_are_noticed_when_they_are_closed_or_renamed(tmp_path: Path) -> None:
     with Notices() as notices:
         notices.watch(str(tmp_path))
         with (tmp_path / "open.etdp").open("wb") as file:
@@ -25,7 +25,7 @@ def test_files_are_told_when_they_are_written_to_their_end_or_renamed(tmp_path: 
         assert notices.read() == ([str(tmp_path / "other.etdp")], [])
 
 
-def test_new_folders_are_told_and_those_that_go_are_watched_no_more(tmp_path: Path) -> None:
+def test_new_folders_are_noticed_and_deleted_ones_are_no_longer_watched(tmp_path: Path) -> None:
     with Notices() as notices:
         notices.watch(str(tmp_path))
         below = tmp_path / "below"
@@ -40,7 +40,7 @@ def test_new_folders_are_told_and_those_that_go_are_watched_no_more(tmp_path: Pa
             notices.read()
 
 
-def test_notices_that_are_off_tell_nothing(tmp_path: Path) -> None:
+def test_disabled_notices_report_nothing(tmp_path: Path) -> None:
     with Notices(is_on=False) as notices:
         notices.watch(str(tmp_path))
         write(tmp_path / "run.etdp", b"x")

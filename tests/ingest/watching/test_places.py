@@ -24,7 +24,7 @@ def test_files_are_seen_with_size_and_time_and_folders_without(tmp_path: Path) -
     assert list(place.list_folder(str(tmp_path / "gone"))) == []
 
 
-def test_a_place_that_is_no_folder_is_told_at_the_start(tmp_path: Path) -> None:
+def test_watching_refuses_a_path_that_is_no_folder(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="none: cannot be read: No such file"):
         LocalFolder(str(tmp_path / "none"))
     with pytest.raises(SourceError, match="cannot be read: Not a directory"):

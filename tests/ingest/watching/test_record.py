@@ -47,9 +47,7 @@ def test_a_torn_end_is_dropped_and_the_rest_goes_on(tmp_path: Path) -> None:
         assert (A in taken, B in taken, C in taken) == (True, False, True)
 
 
-def test_a_record_that_cannot_be_written_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unwritable_record_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "farm.taken"
     with WatchRecord(file) as taken:
         monkeypatch.setattr(os, "write", no_room)

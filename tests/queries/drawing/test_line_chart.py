@@ -60,7 +60,7 @@ def test_points_are_links_with_room_for_a_thumb_and_with_their_numbers() -> None
     assert [column.get("data-name") for column in _classes(plot, "at")] == BUILDS
 
 
-def test_a_mark_has_a_line_and_the_name_of_its_place() -> None:
+def test_a_chart_mark_has_a_line_at_its_build_and_a_title() -> None:
     marks = [Mark("b2", "slower"), Mark("b3", "fixed", "good"), Mark("b9", "elsewhere")]
     plot = _chart(Line("x", [1.0, 2.0, 3.0]), marks=marks)
     found = [(mark.get("data-at"), mark.find("title").text) for mark in _classes(plot, "mark")]
@@ -72,7 +72,7 @@ def test_zero_is_below_all_lines_of_an_axis_that_begins_there() -> None:
     assert "0 ms" in [text.text for text in plot.iter("text")]
 
 
-def test_a_chart_without_a_value_is_none() -> None:
+def test_a_chart_without_values_is_empty() -> None:
     chart = LineChart("Load", "build", BUILDS, [Line("x", [0.0, None, None])])
     assert draw_lines(chart, width=720, height=240, class_="trend")
     only_zero = chart._replace(axis=AxisKind(is_log=True))

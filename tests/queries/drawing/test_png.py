@@ -24,7 +24,7 @@ def test_a_picture_has_two_dots_per_unit_and_is_not_transparent() -> None:
     assert picture == white
 
 
-def test_a_picture_has_the_texts() -> None:
+def test_a_picture_renders_its_texts() -> None:
     assert draw_png(SQUARE.format(inside=TEXT)) != draw_png(SQUARE.format(inside=""))
 
 
@@ -33,7 +33,7 @@ def test_any_name_is_drawn() -> None:
     assert draw_png(query_figure("percentiles", table, {})).endswith(b"IEND\xaeB`\x82")
 
 
-def test_without_a_font_there_is_no_picture_without_its_texts(
+def test_a_picture_without_a_font_is_an_error_that_suggests_svg(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("tracehouse.queries.drawing.png.FAMILIES", ("No Such Font",))

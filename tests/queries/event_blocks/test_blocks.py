@@ -43,7 +43,7 @@ def test_columns_have_one_value_per_event_and_the_unit_in_their_names():
     assert (columns["raw"], columns["avg (us)"]) == ([[2.0], None], [2.0, None])
 
 
-def test_there_are_columns_without_events():
+def test_blocks_without_events_still_have_their_columns():
     assert set(map(tuple, columns_of().values())) == {()}
 
 

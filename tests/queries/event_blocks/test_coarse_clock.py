@@ -14,13 +14,13 @@ def note(step_ns: float, tick: TimeScale = TimeScale.NS) -> str | None:
     return coarse_clock_note(decode_tables(traced_dump(STEPS, step_ns=step_ns), "dump"), tick)
 
 
-def test_a_step_of_a_microsecond_or_more_is_told() -> None:
+def test_a_clock_step_of_a_microsecond_or_more_is_noted() -> None:
     text = "the clock counts ns, but steps in 100 us: times are known to a step only"
     assert note(100_000) == text
 
 
 @pytest.mark.parametrize("step_ns", [1, 1e9 / 24e6, 100])
-def test_a_shorter_step_is_not(step_ns: float) -> None:
+def test_a_clock_step_below_a_microsecond_is_not_noted(step_ns: float) -> None:
     assert note(step_ns) is None
 
 

@@ -77,7 +77,7 @@ def test_metadata_is_parsed_of_delegated_events_alone():
     assert parsed == {True: {"joined": b"a-b"}, False: [b"a", b"b"]}
 
 
-def test_without_a_parser_metadata_is_as_logged():
+def test_metadata_without_a_parser_is_kept_as_logged():
     event = Event("e", is_delegated_op=True, _delegate_debug_metadatas=[b"a"])
     assert event.delegate_debug_metadatas == event.raw_delegate_debug_metadatas == [b"a"]
 
@@ -96,7 +96,7 @@ def test_a_dict_of_an_event_has_the_inspectors_keys_and_lists_of_one():
     assert Event("e").asdict()["p10"] is None
 
 
-def test_an_event_that_was_made_has_the_kind_of_its_name():
+def test_a_constructed_event_gets_its_kind_from_its_name():
     assert Event("native_call_add.out").kind == "kernel"
     assert Event("7", delegate_debug_identifier=7).kind == "delegate_op"
     assert Event("", delegate_debug_identifier="VGF_EXECUTE").kind == "delegate_phase"

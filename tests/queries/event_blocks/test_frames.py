@@ -24,7 +24,7 @@ def test_columns_and_rows_make_a_data_frame():
     assert new_frame({"a": i} for i in range(2))["a"].tolist() == [0, 1]
 
 
-def test_what_is_missing_is_empty_in_a_tsv():
+def test_missing_values_are_empty_in_a_tsv():
     file = io.StringIO()
     write_tsv(file, {"a": [1e-06, float("nan")], "b": [None, ["x"]], "c": ['"', True]})
     assert file.getvalue() == '\ta\tb\tc\n0\t1e-06\t\t""""\n1\t\t[\'x\']\tTrue\n'

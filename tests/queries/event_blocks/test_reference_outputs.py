@@ -30,16 +30,16 @@ def test_the_only_case_is_taken_without_asking():
     assert answer(blocks_of(run(timed("a", 0, 1), logged(OUTPUT))), [[7]]) == [[7]]
 
 
-def test_of_several_cases_the_stated_one_is_taken():
+def test_the_stated_case_is_taken_of_several():
     assert answer(executed(), [[7], [8]]) == [None]
     assert answer(executed(), [[7], [8]], bundled_input=1) == [[8]]
 
 
-def test_what_did_not_run_the_method_has_none():
+def test_blocks_that_did_not_run_the_method_have_no_reference_output():
     assert answer(blocks_of(run(timed("Method::init", 0, 1))), [[7]]) == [None]
 
 
-def test_what_the_dump_says_comes_first():
+def test_the_case_that_the_dump_states_wins_over_the_given_one():
     [block] = executed(bundled_input_index=1)
     assert answer([replace(block, reference_output=[8])], [[7], [8]], bundled_input=0) == [[8]]
 
@@ -49,7 +49,7 @@ def test_a_bundled_input_that_the_etrecord_lacks_is_an_error():
         answer(executed(), [[7]], bundled_input=2)
 
 
-def test_without_an_etrecord_blocks_stay_as_they_are():
+def test_blocks_without_an_etrecord_get_no_reference_outputs():
     blocks = executed()
     assert with_reference_outputs(blocks, None, None) == blocks
 

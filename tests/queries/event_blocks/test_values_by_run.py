@@ -86,7 +86,7 @@ def test_runs_are_the_same_if_type_shape_and_bits_are(first, second, is_same):
     assert values_of(first, first, second).is_same_in_all_runs is is_same
 
 
-def test_without_a_buffer_only_a_difference_in_form_can_be_told():
+def test_without_a_debug_buffer_only_different_shapes_are_noticed():
     assert values_of([lone(0)], [lone(8)], buffer=None).is_same_in_all_runs is None
     assert values_of([lone(0)], [lone(8, size=1)], buffer=None).is_same_in_all_runs is False
     assert values_of([lone(0)], buffer=None).is_same_in_all_runs is True

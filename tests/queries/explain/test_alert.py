@@ -22,7 +22,7 @@ def test_the_builds_are_those_around_the_change_that_were_recorded_at_the_place(
     assert (place.base, place.head, count) == ("b7", "b10", 1)
 
 
-def test_a_place_without_dumps_before_the_change_is_not_compared():
+def test_a_device_without_dumps_before_the_change_is_not_compared():
     assert places_of(at("phone", "b9", "b10")) == ([], 1)
 
 
@@ -37,7 +37,7 @@ def test_each_model_has_its_costliest_place():
     assert count == 3
 
 
-def test_at_most_some_models_are_compared():
+def test_the_number_of_compared_models_is_limited():
     members = [
         at("phone", "b8", "b9").model_copy(update={"model": f"m{number}"}) for number in range(9)
     ]
@@ -45,7 +45,7 @@ def test_at_most_some_models_are_compared():
     assert (len(found), count) == (MOST_PLACES, 9)
 
 
-def test_a_pool_is_a_place_of_its_own():
+def test_a_pool_is_compared_separately_from_its_devices():
     whole = at(None, "b8", "b9", pool="phones")
     (place,), _ = places_of(whole)
     assert (place.device, place.pool) == (None, "phones")

@@ -59,7 +59,7 @@ def unrecorded():
         yield explain_group(store, report, report.groups[0].id)
 
 
-def test_without_etrecords_times_are_compared_and_programs_asked_for(unrecorded):
+def test_explain_without_etrecords_compares_times_and_asks_for_programs(unrecorded):
     (programs,) = unrecorded.programs
     assert programs.missing == ["no dump of b8 has an ETRecord", "no dump of b9 has an ETRecord"]
     (times,) = unrecorded.times
@@ -86,7 +86,7 @@ def test_the_etrecord_of_one_build_is_asked_for_by_name_and_may_come_later(tmp_p
     assert found.programs[0].changes != []
 
 
-def test_one_program_in_both_builds_clears_the_program(tmp_path):
+def test_the_same_program_in_both_builds_is_ruled_out_as_the_cause(tmp_path):
     builds = unpack_softplus(tmp_path)
     for build in ("b7", "b8"):
         shutil.copy(builds / "b6/model.etrecord", builds / build)
@@ -104,7 +104,7 @@ def test_differences_of_files_stand_in_for_missing_programs():
     assert found.programs[0].changes[-1] == change
 
 
-def test_an_alert_that_was_recorded_on_one_side_only_says_so(softplus):
+def test_an_alert_recorded_only_before_or_after_the_change_says_so(softplus):
     report = softplus_report()
     alone = report.groups[0].members[0]
     alone = alone.model_copy(update={"history": alone.history[-1:]})

@@ -91,7 +91,7 @@ def test_a_counter_that_moved_by_exactly_3_percent_is_unchanged(energy, is_chang
     assert counter.is_changed == is_changed
 
 
-def test_what_did_not_change_comes_last(farm):
+def test_unchanged_facts_come_last(farm):
     changed = [one.is_changed for one in list_facts(farm, places("old", "phone"))]
     assert changed == [True] * 4 + [False] * 4
 
@@ -109,5 +109,5 @@ def test_the_first_logged_value_that_differs_is_named(tmp_path):
     assert found.command == "tracehouse numeric-gap 1 2 --first"
 
 
-def test_without_logged_values_nothing_is_said(farm):
+def test_dumps_without_logged_values_have_no_divergences(farm):
     assert list_divergences(farm, places("phone")) == []

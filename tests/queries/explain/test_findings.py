@@ -39,7 +39,7 @@ def test_the_parts_with_most_of_the_change_are_named():
     ]
 
 
-def test_of_a_run_that_hardly_changed_the_operators_of_the_alert_are_named():
+def test_a_run_that_hardly_changed_names_the_operators_of_the_alert():
     parts = [frame("mm #1", 500.0, 520.0, is_member=True), frame("add #1", 490.0, 460.0)]
     (text,) = findings([run_times(*parts, head=1001.0)])
     assert text == (
@@ -47,7 +47,7 @@ def test_of_a_run_that_hardly_changed_the_operators_of_the_alert_are_named():
     )
 
 
-def test_what_one_build_runs_alone_is_named_by_its_outermost_part():
+def test_a_part_that_only_one_build_runs_is_named_by_its_outermost_module():
     act = frame("act (Softplus)", None, 600.0, frame("log1p #1", None, 600.0))
     texts = findings([run_times(act, frame("relu #1", 100.0, None))])
     assert texts[1:] == [
@@ -62,7 +62,7 @@ def test_equal_programs_clear_the_program():
     assert text.startswith(f"{WHERE}: both builds ran the same program: the cause is in")
 
 
-def test_other_programs_without_a_difference_are_said_to_be_alike():
+def test_different_programs_without_a_difference_are_reported_as_alike():
     (text,) = findings(known=[programs()])
     assert text.endswith("the programs agree in calls, shapes, delegates and types of constants.")
 
@@ -77,7 +77,7 @@ def test_differences_are_counted_and_delegates_spelt_out():
     ]
 
 
-def test_constants_of_files_with_other_values_are_told_from_other_constants():
+def test_constants_with_other_values_of_the_same_size_are_reported():
     was = change("constant", change="removed", name="constants 1a2b", base="864 bytes", head=None)
     now = change("constant", change="added", name="constants 9f3c", base=None, head="864 bytes")
     texts = findings(known=[programs(was, now)])
@@ -105,7 +105,7 @@ def test_a_changed_operator_may_run_elsewhere_or_be_another_call():
     ]
 
 
-def test_what_is_missing_comes_with_one_remedy():
+def test_missing_etrecords_are_explained_with_one_remedy():
     missing = "no dump of b1 has an ETRecord"
     known = programs(base_etrecord=None, missing=[missing])
     texts = findings(known=[known, known])
@@ -134,7 +134,7 @@ def test_changed_facts_and_values_are_named():
     ]
 
 
-def test_an_environment_that_explains_the_alert_is_said():
+def test_findings_say_that_the_environment_explains_the_alert():
     (text,) = findings(is_of_environment=True)
     assert text.startswith("The environment explains every member")
 

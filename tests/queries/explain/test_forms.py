@@ -31,7 +31,7 @@ def test_every_suffix_has_a_form():
 
 
 @pytest.mark.parametrize("form", ["text", "markdown", "html"])
-def test_each_form_has_all_parts(form):
+def test_each_explanation_format_has_all_parts(form):
     text = render(explanation(), form)
     for part in ("The programs differ.", "tracehouse compare b1 b2", "layer", "1.400 µs"):
         assert part in text
@@ -124,7 +124,7 @@ def test_long_cells_go_on_in_the_next_line():
     assert text.count("word") == 30
 
 
-def test_what_is_not_shown_is_counted():
+def test_rows_and_places_that_are_not_shown_are_counted():
     (change,) = explanation().programs[0].changes
     text = render(explanation(programs=[programs(*[change] * 50)], place_count=7), "text")
     assert "  and 10 more rows" in text
@@ -167,7 +167,7 @@ def test_irregular_runs_have_a_cost_alone():
     assert rows[1][1:] == ("–", "–", "−80 ns", "–")
 
 
-def test_an_origin_names_at_most_some_calls():
+def test_an_origin_names_at_most_three_calls():
     found = Origin(where="Xnnpack", nodes=list("abcde"), is_whole_call=True, modules=[], sources=[])
     assert origin_text(found) == "a call of a; b; c and 2 more in Xnnpack"
     assert origin_text(None) == "–"

@@ -38,7 +38,7 @@ def shared():
     return origins(run, own, **{"DELEGATE_CALL": [4], "native_call_log1p.out": [4]})
 
 
-def test_of_calls_that_share_a_handle_a_kernel_runs_those_of_its_name(shared):
+def test_a_kernel_runs_the_calls_of_a_shared_handle_that_have_its_name(shared):
     found = shared.find(key("native_call_log1p.out"))
     assert (found.where, found.nodes) == (
         "a kernel",
@@ -46,7 +46,7 @@ def test_of_calls_that_share_a_handle_a_kernel_runs_those_of_its_name(shared):
     )
 
 
-def test_of_calls_that_share_a_handle_a_delegate_runs_the_others(shared):
+def test_a_delegate_runs_the_calls_of_a_shared_handle_that_no_kernel_runs(shared):
     found = shared.find(key("DELEGATE_CALL"))
     assert found.nodes == ["aten.exp.default(float32[2]) → float32[2]"]
     assert (found.where, found.is_whole_call) == (BACKEND, True)
@@ -76,14 +76,14 @@ def convolutions(*events):
     return origins(run, own, DELEGATE_CALL=[0, 1, 2, 3])
 
 
-def test_the_second_of_as_many_events_is_the_second_call_of_its_word():
+def test_the_nth_event_is_the_nth_call_of_its_type_if_counts_are_equal():
     events = ["Convolution (F32) #1", "Softmax", "Convolution (F32) #2", "Convolution (F32) #3"]
     run = convolutions(*events)
     assert run.find(key(events[2])).sources == ["net.py:1"]
     assert run.find(key("Softmax")).nodes == ["aten._softmax.default(float32[2]) → float32[2]"]
 
 
-def test_of_fewer_events_each_may_be_any_call_of_its_word():
+def test_an_event_may_be_any_call_of_its_type_if_events_are_fewer_than_calls():
     found = convolutions("Convolution (F32) #1").find(key("Convolution (F32) #1"))
     assert (len(found.nodes), found.is_whole_call) == (3, False)
 
@@ -106,7 +106,7 @@ def test_an_operator_that_the_build_lacks_has_no_origin(shared):
     assert shared.find(key("native_call_gelu.out")) is None
 
 
-def test_a_call_that_no_instruction_runs_is_nowhere(shared):
+def test_a_call_that_no_instruction_runs_has_no_location(shared):
     assert shared.where(node(9, "aten.view_copy.default")) == ""
 
 

@@ -39,7 +39,7 @@ def test_a_call_is_matched_by_module_and_target_wherever_it_is():
     assert compare(head, base) == [("removed", "operator", "aten.mul.Tensor", call, None)]
 
 
-def test_other_shapes_change_a_call():
+def test_another_shape_makes_a_changed_call():
     wide = node(0, ADD, 1, types=f"{ADD}(float32[3]) → float32[3]")
     assert compare(net(node(0, ADD, 1)), net(wide)) == [
         (
@@ -91,7 +91,7 @@ def test_files_are_compared_by_their_parts():
     assert (size.change, str(size.base).endswith(" bytes")) == ("changed", True)
 
 
-def test_of_a_call_with_other_tensors_only_these_are_shown():
+def test_a_call_with_other_tensors_shows_only_what_differs():
     was = "(f32[1, 2], f32[2], stride=[1, 1], groups=1) → f32[1, 2] in a kernel"
     now = "(f32[1, 3], f32[2], stride=[2, 2], groups=1) → f32[1, 3] in a kernel"
     assert diff_calls(was, now) == (
@@ -100,7 +100,7 @@ def test_of_a_call_with_other_tensors_only_these_are_shown():
     )
 
 
-def test_of_a_call_that_runs_elsewhere_all_is_shown():
+def test_a_call_that_moved_to_another_backend_is_shown_whole():
     was, now = "(f32[1]) → f32[1] in a kernel", "(f32[2]) → f32[2] in Xnnpack"
     assert diff_calls(was, now) == (was, now)
     assert diff_calls(None, now) == ("–", now)

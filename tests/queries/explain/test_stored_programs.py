@@ -41,7 +41,7 @@ def test_instructions_have_handles_and_backends(softplus, place):
     assert counts == [{"XnnpackBackend": 2, None: 1}, {"XnnpackBackend": 4, None: 4}]
 
 
-def test_what_a_backend_fused_is_known_if_it_says_so(tmp_path):
+def test_operators_fused_by_a_backend_are_read_where_it_lists_them(tmp_path):
     copy_new_store(tmp_path / "s")
     with Warehouse.open(tmp_path / "s") as store:
         dump, record = CORPUS / "real/mapping_demo_n3.etdp", CORPUS / "models/mapping_demo.etrecord"

@@ -29,7 +29,7 @@ def frame_of(found: Breakdown, sides=None, origins=None, members=()):
     return method_frame(found, sides or {}, origins or {}, members)
 
 
-def test_the_parts_of_the_change_are_the_leaves():
+def test_the_costs_of_a_change_are_those_of_the_leaves():
     found = method(100.0, 190.0, ("kernel", "add", 60.0, 150.0), ("kernel", "mul", 30.0, None))
     frame = frame_of(found, members=[key("add")])
     assert shown(frame) == [
@@ -42,7 +42,7 @@ def test_the_parts_of_the_change_are_the_leaves():
     assert sum(part.change for part in frame.parts) == frame.change == found.cost_ns
 
 
-def test_what_a_delegate_runs_is_inside_its_call():
+def test_operators_of_a_delegate_stand_under_its_call():
     run = run_of(call=operator("delegate_call", 1), gemm=operator("delegate_op", 1))
     works = ("delegate_call", "call", 80.0, 95.0), ("delegate_op", "gemm", 50.0, 60.0)
     frame = frame_of(method(100.0, 115.0, *works), {"head": run})
@@ -82,7 +82,7 @@ def test_a_module_that_changed_its_class_is_one_frame():
     assert shown(frame)[1] == (".layer (Layer → Other)", 60.0, 70.0)
 
 
-def test_an_operator_that_moved_is_where_it_is_since_the_change():
+def test_an_operator_that_moved_stands_under_its_new_module():
     base, head = located(), located(layer=(*LAYER[:1], ("other", "net.Other")))
     sides = {"base": base[0], "head": head[0]}
     origins = {"base": base[1], "head": head[1]}

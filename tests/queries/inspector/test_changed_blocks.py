@@ -15,7 +15,7 @@ MIXED = CORPUS / "real" / "mixed_xnnpack_n20.etdp"
 RECORD = MODELS / "mixed_xnnpack.etrecord"
 
 
-def test_what_a_script_changes_is_what_is_printed_and_summed():
+def test_changes_that_a_script_makes_to_events_are_printed_and_summed():
     inspector = Inspector(MIXED, etrecord=RECORD, target_time_scale=TimeScale.US)
     for block in inspector.event_blocks:
         for event in block.events:

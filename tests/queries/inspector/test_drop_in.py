@@ -133,7 +133,7 @@ def test_a_copy_in_depth_is_an_inspector_of_its_own(inspector):
     assert inspector.event_blocks[1].events
 
 
-def test_without_standard_output_nothing_is_printed(inspector, monkeypatch):
+def test_printing_without_standard_output_does_nothing(inspector, monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     inspector.print_data_tabular()
     file = io.StringIO()
@@ -150,7 +150,7 @@ def test_a_debug_buffer_of_another_dump_is_warned_of_with_the_reason(tmp_path):
     assert found.event_blocks[1].run_output == [None]
 
 
-def test_an_etrecord_object_is_read_as_it_saves_itself():
+def test_an_etrecord_object_is_read_through_its_save_method():
     class Record:
         edge_dialect_program = "the program"
 
@@ -235,7 +235,7 @@ def test_the_table_is_byte_for_byte_what_the_inspector_prints(path):
     assert file.getvalue() == path.read_text(encoding="utf-8")
 
 
-def test_there_are_printed_tables():
+def test_three_reference_tables_are_stored():
     assert len(PRINTED) == 3
 
 
@@ -325,7 +325,7 @@ def test_the_data_frame_has_the_inspectors_columns_and_lists(inspector):
 @pytest.mark.skipif(
     importlib.util.find_spec("executorch") is not None, reason="executorch is installed"
 )
-def test_what_needs_executorch_says_so(inspector):
+def test_methods_that_need_executorch_say_how_to_install_it(inspector):
     with pytest.raises(QueryError, match=r"pip install '\.\[executorch\]' in a checkout"):
         inspector.get_exported_program()
     with pytest.raises(QueryError, match=r"pip install '\.\[executorch\]' in a checkout"):
@@ -341,9 +341,7 @@ def test_what_needs_executorch_says_so(inspector):
         ("COSINE", ValueError, "'COSINE': unknown"),
     ],
 )
-def test_a_distance_that_is_none_is_told_before_the_program_runs(
-    inspector, distance, kind, problem
-):
+def test_an_invalid_distance_is_refused_before_the_program_runs(inspector, distance, kind, problem):
     with pytest.raises(kind, match=problem) as raised:
         inspector.calculate_numeric_gap(distance)
     assert isinstance(raised.value, QueryError)
@@ -356,7 +354,7 @@ def test_wrong_arguments_of_methods_are_of_the_inspectors_classes_and_of_ours(in
         compare_results(None)
 
 
-def test_without_an_etrecord_there_is_no_program():
+def test_an_inspector_without_an_etrecord_has_no_program():
     inspector = Inspector(etdump_path=str(DUMP))
     assert inspector.get_exported_program() is None
     with pytest.raises(QueryError, match="needs an ETRecord"):

@@ -60,7 +60,7 @@ def test_values_of_the_program_are_paired_with_those_of_events_by_debug_handle()
     }
 
 
-def test_what_was_changed_is_compared():
+def test_values_that_a_script_changed_are_compared():
     head = block(event("native_call_conv", 1, 0, [1, 2]))
     head.events[0].debug_data = [np.array([8, 9], np.float32)]
     assert compared(head, conv=[1, 3]) == {((1,), (1,)): ([1, 3], [8, 9])}
@@ -68,7 +68,7 @@ def test_what_was_changed_is_compared():
     assert len(compared(head, conv=[1, 3], relu=[4])) == 2
 
 
-def test_of_the_events_with_one_handle_the_last_counts():
+def test_the_last_event_of_a_handle_counts():
     head = block(event("native_call_a", 1, 0, [1]), event("native_call_b", 1, 1, [2]))
     assert [*compared(head, conv=[5]).values()] == [([5], [2])]
 

@@ -38,7 +38,7 @@ def test_texts_that_are_numbers_throughout_are_numbers():
     assert grid(n=["1e999", "1"])[3] == "│  0 │ 1e999 │"
 
 
-def test_what_is_missing_is_empty_beside_texts_and_nan_beside_numbers():
+def test_missing_grid_cells_are_empty_among_texts_and_nan_among_numbers():
     lines = grid(text=["a", None], number=[1.5, float("nan")], other=[2.0, None])
     assert lines[5] == "│  1 │        │    nan   │         │"
 
@@ -64,7 +64,7 @@ def test_names_in_a_frame_do_not_steer_a_terminal():
     assert len({len(line) for line in lines}) == 1
 
 
-def test_a_table_without_rows_has_no_column_of_their_numbers():
+def test_a_table_without_rows_has_no_index_column():
     assert grid(name=[])[1] == "│ name   │"
 
 

@@ -29,11 +29,11 @@ def test_outputs_near_their_reference_have_a_small_error(dtype, capsys):
     assert capsys.readouterr().out.splitlines()[:4] == ["snr", "-" * 20, "0    28.74000", ""]
 
 
-def test_some_metrics_can_be_asked_for():
+def test_only_requested_metrics_are_compared():
     assert [*compare_results([A], [A], metrics=["mse"])] == ["mse"]
 
 
-def test_values_that_are_no_tensors_are_none_and_nan_stays_nan(capsys):
+def test_gaps_of_values_that_are_no_tensors_are_none_and_nan_stays_nan(capsys):
     results = compare_results([3, np.array([math.nan])], [3, np.array([1.0])], ["mse"])
     assert results["mse"][0] is None
     assert math.isnan(results["mse"][1])

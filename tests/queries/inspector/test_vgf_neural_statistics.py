@@ -53,7 +53,7 @@ def test_an_unavailable_blob_is_empty():
         (b"\xff", "not JSON with the schema"),
     ],
 )
-def test_what_is_no_record_is_a_value_error(metadata, problem):
+def test_malformed_neural_statistics_are_a_value_error(metadata, problem):
     with pytest.raises(ValueError, match=problem):
         parse_vgf_neural_statistics_metadata(metadata)
 

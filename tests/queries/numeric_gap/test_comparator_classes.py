@@ -62,7 +62,7 @@ def test_metrics_are_those_of_the_inspector(comparator, a, b, expected):
 
 
 @pytest.mark.parametrize("comparator", [MSEComparator(), L1Comparator(), SNRComparator()])
-def test_other_shapes_and_what_is_no_number_are_value_errors(comparator):
+def test_comparing_other_shapes_or_texts_is_a_value_error(comparator):
     with pytest.raises(ValueError, match=r"cannot compare the shapes \(3,\) and \(4,\)"):
         comparator.element_compare(ONES, np.ones(4))
     with pytest.raises(ValueError, match="cannot compare a str"):
@@ -105,7 +105,7 @@ def test_a_comparator_of_executorchs_class_is_taken_and_warned_of():
 @pytest.mark.parametrize(
     "result", [2, 2.0, np.float32(2), np.array(2), np.array([[2.0]]), hashable(2.0)]
 )
-def test_whatever_a_comparator_returns_becomes_a_float(result):
+def test_comparator_results_become_floats(result):
     class Returning(NumericalComparatorBase):
         def element_compare(self, a, b):
             return result
@@ -119,7 +119,7 @@ def test_whatever_a_comparator_returns_becomes_a_float(result):
 @pytest.mark.parametrize(
     ("result", "form"), [(ONES, r"ndarray of shape \[3\]"), ("far", "str"), ({}, "dict")]
 )
-def test_what_is_no_number_is_a_type_error_that_says_what_it_is(result, form):
+def test_a_comparator_that_returns_no_number_is_a_type_error(result, form):
     with pytest.raises(
         TypeError, match=f"a comparator returned a {form}; it must return one number"
     ):

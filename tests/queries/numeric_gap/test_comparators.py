@@ -77,7 +77,7 @@ def test_infinities_on_which_both_agree_are_left_out():
     assert mse(masked, other) == pytest.approx(4 / 3)
 
 
-def test_what_has_no_answer_is_nan_and_what_has_no_difference_is_none():
+def test_equal_values_have_no_gap_and_an_undefined_cosine_is_nan():
     nothing, zeros = array(), array(0, 0)
     assert gaps(nothing, nothing)[:3] == gaps(zeros, zeros)[:3] == [0, 0, math.inf]
     assert math.isnan(cosine_similarity(zeros, zeros))
@@ -107,7 +107,7 @@ def test_verdict_tells_nan_from_zero_and_sees_no_dtype():
     assert count_nan(odd) == 1
 
 
-def test_comparators_are_found_by_name_or_are_your_own():
+def test_comparators_are_given_by_name_or_as_functions():
     def largest(reference, value):
         return np.abs(reference - value).max()
 

@@ -48,12 +48,12 @@ def test_results_are_what_is_used_outside_not_the_last_handles(results):
     assert delegates.of([7, 9, 8, 10, 13], 2) == [8, 13]
 
 
-def test_what_the_program_puts_out_is_used_outside(results):
+def test_a_program_output_counts_as_used_outside_of_the_delegate(results):
     delegates = results(ATTENTION, ["k", "scores"])
     assert delegates.of([7, 9, 8, 10, 13], 3) == [9, 8, 13]
 
 
-def test_one_output_is_the_result_of_the_last_handle(results):
+def test_a_single_output_is_the_result_of_the_last_handle(results):
     assert results([], []).of([2, 2, 5], 1) == [5]
 
 
@@ -76,6 +76,8 @@ def test_only_the_last_node_of_a_handle_has_its_result(results):
         pytest.param([70, 90], 2, (), id="unknown nodes"),
     ],
 )
-def test_but_for_the_last_what_cannot_be_told_is_none(results, handles, count, others):
+def test_only_the_last_output_of_an_ambiguous_delegate_has_a_handle(
+    results, handles, count, others
+):
     delegates = results(ATTENTION, ["scores"], others=(handles, *others))
     assert delegates.of(handles, count) == [*[None] * (count - 1), handles[-1]]

@@ -34,7 +34,7 @@ def test_independent_origins_are_all_told():
     assert kinds([YES, NO, NO, NO, NO], DIAMOND)[1:3] == ["origin", "origin"]
 
 
-def test_inputs_are_sought_behind_what_was_not_compared():
+def test_divergence_inputs_are_searched_beyond_uncompared_values():
     assert kinds([NO, None, None, NO, NO], DIAMOND) == [
         "origin", None, None, "inherited", "inherited",
     ]  # fmt: skip
@@ -53,7 +53,7 @@ def test_a_difference_that_some_inherit_is_not_suspect():
     ]  # fmt: skip
 
 
-def test_without_a_graph_order_tells_what_is_computed_from_what():
+def test_divergences_without_a_graph_follow_the_order_of_operators():
     assert kinds([YES, NO, NO]) == [None, "origin", "inherited"]
     assert kinds([YES, NO, YES]) == [None, "suspect", None]
     assert find_divergences([None], [NO], None)[0].inputs is None
@@ -78,7 +78,7 @@ def test_values_agree_from_the_tolerance_on_if_the_same_are_nan(value, agrees):
     assert is_within(*tensors, 60.0) is agrees
 
 
-def test_missing_elements_are_no_disagreement():
+def test_missing_tensors_neither_agree_nor_disagree():
     missing = TensorValue("float32", [1], None, "no debug buffer")
     assert is_within(missing, missing, 60.0) is None
 

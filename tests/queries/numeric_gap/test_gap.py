@@ -89,7 +89,7 @@ def test_a_dump_is_equal_to_itself_in_every_run(backend, has_record):
     assert set(table["joined_by"].to_pylist()) == {joined_by}
 
 
-def test_without_debug_buffer_every_row_has_the_reason():
+def test_rows_without_a_debug_buffer_state_the_reason():
     runs = prefill_decode("portable")
     table = numeric_gap(prefill_decode("portable", has_buffer=False), runs)
     assert set(table["reason"].to_pylist()) == {"base: no debug buffer"}
@@ -119,7 +119,7 @@ def test_runs_of_other_methods_are_refused():
         numeric_gap([a_run(1, method="a")], [a_run(1, method="b")])
 
 
-def test_own_metric_has_a_column_of_its_name():
+def test_a_custom_metric_has_a_column_of_its_name():
     def largest(reference, value):
         return float(np.abs(reference - value).max())
 

@@ -106,7 +106,7 @@ def test_equal_operators_of_a_handle_correspond_one_by_one():
     ]
 
 
-def test_of_more_outputs_the_one_of_the_same_shape_and_dtype_corresponds():
+def test_the_output_of_the_same_shape_and_dtype_corresponds():
     outputs = [tensor(2, 1), tensor(2, 3, dtype="int64"), tensor(2, 3)]
     layer_norm, fused = (
         kernel("layer_norm", 4, values=outputs),
@@ -122,7 +122,7 @@ def test_of_more_outputs_the_one_of_the_same_shape_and_dtype_corresponds():
     ]
 
 
-def test_what_only_head_has_follows_what_precedes_it_there():
+def test_operators_that_only_head_has_follow_their_predecessor_in_head():
     base = [kernel("a", 1), kernel("b", 2)]
     head = [kernel("first", 7), kernel("a", 1), kernel("new", 8), kernel("b", 2)]
     assert [row[1] for row in joined(base, head)] == ["first:0", "a:0", "new:0", "b:0"]
@@ -139,7 +139,7 @@ def test_values_of_an_unknown_handle_correspond_by_call():
     assert joined(base, other)[0] == ("DELEGATE_CALL:1", None, None, "head: no such call")
 
 
-def test_without_handles_calls_correspond_by_instruction_name_and_occurrence():
+def test_calls_without_handles_correspond_by_instruction_name_and_occurrence():
     base = [kernel("a", values=2), kernel("b", id_=1), kernel("b", id_=1, occurrence=1)]
     head = [kernel("a"), kernel("b", id_=1), kernel("c", id_=1, occurrence=1)]
     assert joined(base, head, is_by_handle=False) == [
@@ -179,7 +179,7 @@ def test_an_operator_that_logged_nothing_hides_the_value_too():
     assert joined(base, head)[-1] == ("mul:0", None, 2, "head: not logged by mul, instruction 1")
 
 
-def test_what_a_delegate_logs_inside_is_not_hidden_by_its_own_call():
+def test_values_logged_inside_a_delegate_are_not_hidden_by_its_call():
     inner = Operator("relu #1", 0, "relu #1", 0, (1,), (), [tensor(2)])
     head = [inner, delegate((1, 2), [2], values=2)]
     base = [kernel("relu", 1, id_=5), kernel("sin", 2, id_=6)]
@@ -200,7 +200,7 @@ def test_a_handle_that_only_reshapes_another_has_the_value_of_that():
     assert (mirrored.debug_handle, mirrored.is_view) == (3, True)
 
 
-def test_a_view_of_a_value_that_is_compared_itself_or_hidden_is_no_pair():
+def test_a_view_of_a_compared_or_hidden_value_is_not_paired():
     base, head = [kernel("addmm", 2)], [kernel("addmm", 2), kernel("view", 3)]
     pairs = join_operators(base, head, is_by_handle=True, views=({3: 2}, {}))
     assert [(shown(p.base), shown(p.head)) for p in pairs] == [
@@ -212,7 +212,7 @@ def test_a_view_of_a_value_that_is_compared_itself_or_hidden_is_no_pair():
     assert (shown(pair.base), shown(pair.head)) == (None, "view:0")
 
 
-def test_of_more_outputs_none_is_taken_whose_elements_cannot_be_compared():
+def test_outputs_whose_elements_cannot_be_compared_do_not_correspond():
     pair = [tensor(2, 1), tensor(3)]
     rows = joined([kernel("a", 4, values=[tensor(5)])], [kernel("b", 4, values=pair)])
     assert [row[:2] for row in rows].count(("a:0", None)) == 1

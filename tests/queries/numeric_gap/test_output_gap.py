@@ -39,7 +39,7 @@ def test_block_without_reference_says_so():
     assert row["mse"] is None
 
 
-def test_what_one_side_lacks_is_told():
+def test_outputs_that_one_side_lacks_are_reported():
     assert [row["reason"] for row in rows_of([3.0, 4.0], DOUBLE)] == [
         None,
         "the run has no such output",
@@ -50,7 +50,7 @@ def test_what_one_side_lacks_is_told():
     ]
 
 
-def test_texts_and_missing_tensors_are_told():
+def test_texts_and_missing_tensors_have_a_reason():
     tensor = {"scalar_type": "FLOAT", "sizes": [1], "strides": [1], "offset": 0}
     [text, missing] = rows_of(["a", 1.0], DOUBLE, {"val": "Tensor", "tensor": tensor})
     assert text["reason"] == "reference: not a number"

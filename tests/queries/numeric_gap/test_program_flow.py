@@ -21,13 +21,13 @@ def test_nodes_without_a_handle_are_seen_through():
     assert program_flow(nodes).inputs[3] == {1}
 
 
-def test_a_handle_of_views_alone_is_a_view_of_what_it_takes():
+def test_a_debug_handle_with_only_views_is_a_view_of_its_input():
     linear = [node("addmm", 2, "x"), node("view_copy", 2, "addmm", gives="linear")]
     unflatten = [node("view_copy", 3, "linear", gives="a"), node("squeeze_copy", 3, "a", gives="b")]
     assert program_flow([*linear, *unflatten]).views == {3: 2}
 
 
-def test_a_handle_that_computes_or_takes_an_earlier_step_is_no_view():
+def test_a_debug_handle_that_computes_or_reads_an_earlier_step_is_no_view():
     nodes = [node("exp", 2, "x"), node("mul", 2, "exp"), node("view_copy", 3, "exp")]
     assert program_flow(nodes).views == {}
     nodes = [node("exp", 2, "x"), node("mul", 3, "exp"), node("view_copy", 3, "mul")]
@@ -42,7 +42,7 @@ def test_a_view_takes_the_value_of_what_precedes_it_whatever_names_say():
 
 
 @pytest.mark.slow
-def test_of_a_program_with_too_many_links_nothing_is_told():
+def test_a_program_with_too_many_links_gets_no_flow():
     each = 2_000
     chain = [node("conv", handle, "x", gives=f"conv{handle}") for handle in range(each)]
     names = [f"conv{handle}" for handle in range(each)]

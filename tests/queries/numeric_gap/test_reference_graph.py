@@ -76,7 +76,7 @@ def test_the_edge_dialect_is_taken_where_a_handle_has_no_operator_in_the_exporte
         choose(record(exported, edge), "exported_program")
 
 
-def test_an_operator_with_two_handles_decides_nothing() -> None:
+def test_an_operator_with_two_debug_handles_does_not_choose_the_graph() -> None:
     exported = program(Node("linear"))
     edge = program(edge_node("permute", 1, "linear"), edge_node("addmm", 2, "linear"))
     assert choose(record(exported, edge)) is edge

@@ -25,7 +25,7 @@ def tensor(*shape, dtype="float32"):
         (None, [1], False),
     ],
 )
-def test_shapes_that_keep_the_order_of_elements_are_told(one, other, is_same):
+def test_shapes_with_the_same_order_of_elements_are_recognised(one, other, is_same):
     assert is_same_order(one, other) is is_same
     assert is_same_order(other, one) is is_same
 

@@ -38,7 +38,7 @@ def _history(*names: str) -> list[dict[str, Any]]:
     ]
 
 
-def test_a_row_is_a_bar_called_by_what_tells_it_apart() -> None:
+def test_a_row_is_a_bar_labelled_by_its_distinguishing_values() -> None:
     rows = [
         {"device": "phone", "event_name": "add", "ordinal": 1, "kind": "kernel", "p50_ns": 2e3},
         {"device": "phone", "event_name": "add", "ordinal": 2, "kind": "kernel", "p50_ns": 1e3},
@@ -64,7 +64,7 @@ def test_changes_are_drawn_to_both_sides() -> None:
         ({"avg_ns": 1.0, "p50_ns": 2.0}, "p50_ns"),
     ],
 )
-def test_the_value_is_the_likeliest_number(columns: dict[str, Any], value: str) -> None:
+def test_a_figure_draws_the_most_meaningful_number(columns: dict[str, Any], value: str) -> None:
     assert _texts(_drawn({"event_name": "a", **columns}))[0] == f"q: {value}"
 
 
@@ -75,7 +75,7 @@ def test_a_history_is_a_line_per_series() -> None:
     assert {"b1", "b2", "add", "mul"} <= set(_texts(text))
 
 
-def test_what_is_left_out_is_said() -> None:
+def test_a_figure_says_how_many_rows_or_lines_it_leaves_out() -> None:
     bars = [{"event_name": str(i), "p50_ns": 1.0} for i in range(MOST_BARS + 1)]
     assert "the first 60 of 61 rows" in _texts(_drawn(*bars))
     many = _history(*map(str, range(MOST_LINES + 1)))
@@ -90,7 +90,7 @@ def test_names_are_text() -> None:
 
 @pytest.mark.parametrize("table", [pa.table({"a": ["x"]}), pa.table({"p50_ns": [None, None]}),
                                    pa.table({"p50_ns": pa.array([], pa.float64())})])  # fmt: skip
-def test_what_has_no_value_cannot_be_drawn(table: pa.Table) -> None:
+def test_a_table_without_values_cannot_be_drawn(table: pa.Table) -> None:
     with pytest.raises(QueryError, match="to draw"):
         query_figure("q", table, {})
 

@@ -9,7 +9,7 @@ def test_values_are_columns_from_the_lowest_to_the_highest() -> None:
     assert sparkline([1.0, 2.0, 3.0, 8.0]) == "▁▂▃█"
 
 
-def test_a_value_that_is_not_there_is_a_dot() -> None:
+def test_a_sparkline_shows_a_missing_value_as_a_dot() -> None:
     assert sparkline([1.0, None, 8.0, float("nan")]) == "▁·█·"
     assert sparkline([None]) == "·"
 
@@ -33,13 +33,13 @@ def test_a_histogram_is_high_where_values_are_dense() -> None:
     assert histogram([0, 0.5, 1], [100.0, 1590.0, 1600.0], 4)[-1] == "█"
 
 
-def test_values_that_are_all_alike_are_one_column() -> None:
+def test_a_histogram_of_equal_values_is_one_column() -> None:
     assert histogram([0, 1], [5.0, 5.0]) == "█"
 
 
-def test_a_least_value_of_0_has_its_place() -> None:
+def test_a_histogram_accepts_a_minimum_of_0() -> None:
     assert len(histogram([0, 0.5, 1], [0.0, 5.0, 10.0], 8)) == 8
 
 
-def test_without_percentiles_there_is_no_histogram() -> None:
+def test_a_histogram_without_percentiles_is_empty() -> None:
     assert histogram([0, 1], [None, 5.0]) == ""

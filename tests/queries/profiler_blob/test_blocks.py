@@ -175,7 +175,7 @@ def test_later_block_does_not_rename_the_allocators_of_earlier_ones(read):
     ]  # fmt: skip
 
 
-def test_allocator_that_nothing_names_is_none(read):
+def test_an_unnamed_allocator_has_no_name(read):
     (only,) = read(block("b", allocations=[(7, 1), (8, 2)]))
     assert only.memory == [(None, 1, 1), (None, 2, 2)]
 

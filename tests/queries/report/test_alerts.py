@@ -46,7 +46,7 @@ def test_regressions_come_first_and_confirmed_ones_before_new_ones(nights):
 
 
 @pytest.mark.slow
-def test_what_a_pool_shows_is_one_alert_about_its_devices(pool_night):
+def test_a_change_of_a_pool_is_one_alert_about_its_devices(pool_night):
     (alert,) = alerts_of(pool_night, {})
     assert (alert.state, alert.first_bad, alert.last_good) == ("confirmed", "b8", "b7")
     assert "and 5 more devices: " in alert.headline.title
@@ -59,17 +59,17 @@ def test_the_id_of_a_group_stays_from_night_to_night(nights):
     assert len(ids) == 1
 
 
-def test_a_suspicion_wants_more_dumps_and_a_confirmed_group_none(nights):
+def test_only_a_suspected_group_needs_more_dumps(nights):
     assert [alert.dumps_needed for alert in alerts_of(nights["b11"], {})] == [0, 8, 0]
 
 
 @pytest.mark.parametrize("state", ["accepted", "acknowledged"])
-def test_what_was_decided_is_the_state(nights, state):
+def test_an_alert_has_the_decided_state_and_reason(nights, state):
     alert = alerts_of(decided(nights["b10"], state, "more accurate"), {})[0]
     assert (alert.state, alert.reason) == (state, "more accurate")
 
 
-def test_what_was_reopened_is_confirmed_again(nights):
+def test_a_reopened_alert_is_confirmed_again(nights):
     assert states(decided(nights["b10"], "reopened", "too slow"))[0][2] == "confirmed"
 
 
@@ -103,7 +103,7 @@ def test_the_cause_lies_between_the_last_good_and_the_first_bad_build(nights):
     assert (alert.last_good, alert.first_bad) == ("b8", "b9")
 
 
-def test_commands_reproduce_and_bisect_it(nights):
+def test_the_commands_of_an_alert_reproduce_and_bisect_it(nights):
     commits = {"b8": "c0ffee08", "b9": "c0ffee09"}
     alert = alerts_of(nights["b9"], commits)[0]
     device = alert.members[0].device
@@ -125,7 +125,7 @@ def test_the_owner_is_that_of_the_settings(nights):
     assert alerts_of(nights["b9"], {})[0].owner is None
 
 
-def test_what_changed_around_the_code_between_good_and_bad_is_told(nights):
+def test_an_alert_reports_environment_changes_between_good_and_bad_build(nights):
     def environment(night, change):
         names = {name: night.fleet.name(change.series)[name] for name in ("device", "model")}
         named = {"backend": None, "attribute": "os_version", "base": "1", "head": "2"}
@@ -139,7 +139,7 @@ def test_what_changed_around_the_code_between_good_and_bad_is_told(nights):
 
 
 @pytest.mark.slow
-def test_a_fix_is_told_for_as_long_as_a_base_and_an_old_improvement_no_more(tmp_path):
+def test_a_fix_is_reported_while_its_base_lasts_but_an_old_improvement_is_not(tmp_path):
     levels = [1.0] * 5 + [1.3] * 3 + [1.0] * 8
     dumps = [
         dump

@@ -106,7 +106,7 @@ def of_times(report: Report, model: str = "m") -> list[Group]:
 
 
 @pytest.mark.parametrize("edit", HARMLESS)
-def test_an_edit_that_makes_nothing_slower_is_no_change_of_an_operator(edit: str) -> None:
+def test_a_harmless_program_edit_makes_no_operator_change(edit: str) -> None:
     store, edits = farm(HARMLESS), HARMLESS[edit][2]
     assert of_times(report_on(store, "b8"), edit) == []
     for report in (report_on(store, "b7"), report_on(store, "b7", "b6")):

@@ -30,6 +30,6 @@ def test_amounts_have_a_value_and_a_unit(written, amount):
 
 
 @pytest.mark.parametrize("written", ["", "ms", "ten ms", "1..2 ms", True, None, [1], float("nan")])
-def test_what_is_no_amount_is_refused_with_an_example(written):
+def test_a_malformed_amount_is_refused_with_examples(written):
     with pytest.raises(ValueError, match="'10 ms', '20 MB'"):
         parse_amount(written)

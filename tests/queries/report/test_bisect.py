@@ -49,7 +49,7 @@ def test_the_group_is_that_of_the_last_report_by_default(nightly, group):
 
 
 @pytest.mark.slow
-def test_a_faster_series_is_bad_where_it_is_faster(nightly, judged):
+def test_a_bisect_step_calls_builds_with_the_improvement_bad(nightly, judged):
     relu = next(g for g in judged("b11").groups if "relu" in g.operators)
     assert [step(nightly, relu.id, build) for build in ("b9", "b10")] == ["good", "bad"]
 
@@ -83,7 +83,7 @@ def test_a_build_made_to_bisect_is_judged_by_its_dumps(
 
 
 @pytest.mark.slow
-def test_dumps_of_other_devices_say_nothing(nightly_path, tmp_path, group):
+def test_dumps_of_other_devices_do_not_decide_a_bisect_step(nightly_path, tmp_path, group):
     path = add(nightly_path, tmp_path / "s", {CONVOLUTION: 1.15}, device="watch")
     with Store.open(path, read_only=True) as store:
         found = judge_step(store, group, build="try", head="b11", settings=Settings())
@@ -92,7 +92,7 @@ def test_dumps_of_other_devices_say_nothing(nightly_path, tmp_path, group):
 
 
 @pytest.mark.slow
-def test_an_unknown_group_or_build_is_told(nightly, group):
+def test_an_unknown_group_or_build_is_refused(nightly, group):
     with pytest.raises(ParameterError, match=f"the report of b8 has no group '{group}'"):
         step(nightly, group, "b9", head="b8")
     with pytest.raises(ParameterError, match="'b99' is not in the store; did you mean b9"):

@@ -54,7 +54,7 @@ def test_time_that_a_call_s_operators_overlap_in_keeps_its_sign() -> None:
     assert parts(break_down(PLACE, (1_000, 1_000), works, None))["delegates' own"] == -220
 
 
-def test_events_that_may_lie_within_others_are_no_parts() -> None:
+def test_events_that_may_lie_inside_others_are_not_parts_of_a_breakdown() -> None:
     works = [work("kernel", 500, 500), work("other", 300, 900), work("control", 1, 2)]
     found = break_down(PLACE, (1_000, 1_000), works, (500, 500))
     assert parts(found) == {"operator": 0, "framework": 0, "irregular runs": 0}

@@ -62,13 +62,13 @@ def broken(store):
     return judge(store, *limits, *({"measure": "method"} | limit for limit in GLOBS))
 
 
-def test_limits_are_kept(kept):
+def test_budgets_within_their_limits_are_not_broken(kept):
     assert kept.verdict != "over_budget"
     assert not any(budget.is_broken for budget in kept.budgets)
     assert {name(budget) for budget in kept.budgets} == {measure for measure, *_ in LIMITS}
 
 
-def test_limits_are_broken(broken):
+def test_broken_limits_are_reported(broken):
     assert broken.verdict == "over_budget"
     found = {(name(budget), budget.unit) for budget in broken.budgets if budget.is_broken}
     assert found == {(measure, unit) for measure, _, _, unit in LIMITS}
@@ -98,7 +98,7 @@ def test_a_limit_that_fits_nothing_or_is_in_another_unit_is_a_warning(kept):
     assert "is in bytes, its values are in ns" in other_unit
 
 
-def test_a_value_at_its_limit_keeps_it(tmp_path):
+def test_a_value_equal_to_its_budget_does_not_break_it(tmp_path):
     limits = [{"at_most": "3.7 ms"}, {"at_least": "3.7 ms"}, {"at_most": 3.6999e6}]
     wait = [{"name": "wait", "unit": "ms", "value": 3.7}]
     dumps = [dump for n in range(3) for dump in record_build(n, count=3, counters=wait)]

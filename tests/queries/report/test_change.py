@@ -52,7 +52,7 @@ def test_costs_are_head_less_base_in_one_unit_and_add_up(pairs) -> None:
     assert abs(shown - total) <= 0.051 * len(changes) + 1e-6 * abs(total)
 
 
-def test_the_dearest_come_first_and_noise_is_folded_and_counted() -> None:
+def test_the_costliest_changes_come_first_and_noise_is_folded_and_counted() -> None:
     rows = [
         change_row(ordinal=1, base_ns=1e4),
         change_row("unchanged", ordinal=2, base_ns=1e9),
@@ -128,7 +128,7 @@ def test_a_change_is_a_sentence() -> None:
 
 
 @pytest.mark.parametrize("verdict", SeriesVerdict)
-def test_every_verdict_is_a_word_of_people(verdict) -> None:
+def test_every_verdict_has_a_readable_word(verdict) -> None:
     word = change_of_row(change_row(verdict)).word
     assert "_" not in word
     assert len(word) <= 21

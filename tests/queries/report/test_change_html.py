@@ -42,13 +42,13 @@ def test_an_interval_is_places_in_percent_and_a_name_for_screen_readers() -> Non
     assert 'aria-hidden="true"' in str(draw_axis(scale))
 
 
-def test_what_leaves_the_scale_ends_in_an_arrow() -> None:
+def test_an_interval_beyond_the_scale_ends_in_an_arrow() -> None:
     scale = ChangeTable.of([change_of_row(change_row())]).scale
     wild = change_of_row(change_row("inconclusive", delta=5.0, delta_low=-5.0, delta_high=9.0))
     assert str(draw_interval(wild, scale)).count('class="tip"') == 2
 
 
-def test_ticks_do_not_touch() -> None:
+def test_axis_labels_do_not_overlap() -> None:
     places = [-1.0, -0.5, 0.0, 0.01, 0.02]
     drawn = read_xml(str(draw_axis(IntervalScale(-1.0, 0.02, places))))
     assert [text.text for text in drawn.iter("text")] == ["−100", "−50", "2 %"]

@@ -62,7 +62,7 @@ def test_speeds_and_notes_are_below_their_row() -> None:
     ]
 
 
-def test_without_a_terminal_a_row_is_ascii_with_its_interval_in_numbers() -> None:
+def test_plain_change_lines_are_ascii_with_a_numeric_interval() -> None:
     (line,) = plain_lines(_table(change_row(delta=-0.05, delta_low=-0.06, delta_high=-0.04)))
     assert line == "slower  conv #1  net  1.000 -> 0.950 ms  -5.0 %  [-6.0, -4.0]  -50.0 us"
     assert line.isascii()
@@ -75,5 +75,5 @@ def test_noise_that_leaves_the_scale_ends_in_an_arrow() -> None:
     assert "╌" in line_text(line)
 
 
-def test_nothing_is_no_lines() -> None:
+def test_a_table_without_changes_prints_no_lines() -> None:
     assert terminal_lines(_table()) == plain_lines(_table()) == []

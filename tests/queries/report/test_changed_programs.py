@@ -63,7 +63,7 @@ def test_a_night_names_the_new_operator_and_its_cost(slower: Path) -> None:
     _check(_of_times(confirmed.groups))
 
 
-def test_two_builds_say_the_same(slower: Path) -> None:
+def test_two_builds_give_the_same_edits_as_a_nightly_report(slower: Path) -> None:
     report = report_on(slower, "b7", "b6")
     assert report.verdict == Verdict.REGRESSIONS
     _check(_of_times(report.groups))
@@ -79,7 +79,9 @@ def test_two_builds_say_the_same(slower: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["html", "markdown"])
-def test_people_read_it_in_the_alert(slower: Path, form: str) -> None:
+def test_an_alert_shows_operator_changes_and_their_cost_in_readable_reports(
+    slower: Path, form: str
+) -> None:
     report = report_on(slower, "b8")
     text, (edit,) = forms.render(report, form), _of_times(report.groups).edits
     assert "Operators gained or lost" in text
@@ -87,7 +89,7 @@ def test_people_read_it_in_the_alert(slower: Path, form: str) -> None:
     assert text.count(cost_text(edit.cost_ns).partition(".")[0]) >= 2  # and as a part of it
 
 
-def test_a_new_operator_that_costs_next_to_nothing_is_no_regression() -> None:
+def test_a_new_operator_of_negligible_cost_is_no_regression() -> None:
     before = PROGRAMS["delegate"][0]
     after = [Step("", parts=[*_CONVOLUTIONS, ("Transpose #1", 2_000), _ADD])]
     store = _farm(before, after)

@@ -75,7 +75,7 @@ def test_the_threads_of_the_model_itself_excuse_it_if_they_changed_with_it(
 
 
 @pytest.mark.slow
-def test_one_of_two_devices_with_another_system_excuses_neither(tmp_path):
+def test_another_system_on_one_of_two_devices_excuses_neither(tmp_path):
     dumps = []
     for number in range(NIGHTS):
         version = "15" if number >= BAD else "14"
@@ -97,7 +97,7 @@ def record_with_reference(number, *, threads, beside):
     ("beside", "expected"),
     cross_section([(1, ("regressions", False)), (2, ("other_environment", True))], 2),
 )
-def test_what_is_relative_to_a_reference_in_the_same_environment_is_not_excused(
+def test_a_change_against_a_reference_in_the_same_environment_is_not_excused(
     tmp_path, beside, expected
 ):
     dumps = []

@@ -150,7 +150,7 @@ def _exact_report(path, builds, *, devices=("phone",), decided=None):
 
 
 @pytest.mark.slow
-def test_what_joins_an_accepted_change_reopens_it(tmp_path):
+def test_a_measure_that_joins_an_accepted_change_reopens_it(tmp_path):
     builds = [(1000, 500), (1000, 500), (1100, 500)]
     (alert,) = _exact_report(tmp_path / "a", builds).groups
     again = _exact_report(tmp_path / "b", builds, decided=alert.id)
@@ -173,7 +173,7 @@ def test_few_bytes_more_do_not_fail_a_build(tmp_path):
     assert more.verdict == "regressions"
 
 
-def test_what_went_back_leaves_the_alert(tmp_path):
+def test_a_measure_that_returned_to_its_level_leaves_the_alert(tmp_path):
     builds = [(1000, 500), (1000, 500), (1100, 600), (1100, 500)]
     made = _exact_report(tmp_path / "s", builds)
     (alert,) = made.groups

@@ -16,14 +16,14 @@ def facts(nightly):
     return read_facts(nightly, base="b10", head="b11")
 
 
-def test_stability_is_of_the_heads_devices(facts, nightly):
+def test_stability_covers_the_devices_of_the_head(facts, nightly):
     assert [(row.device, row.dump_count) for row in facts.quality.stability] == [("phone", 8)]
     both = read_facts(nightly, base=None, head="b10").quality.stability
     assert [row.device for row in both] == ["phone", "tablet"]
 
 
 @pytest.mark.slow
-def test_measures_without_noise_that_changed_are_told(facts, nightly):
+def test_changed_measures_without_noise_are_reported(facts, nightly):
     measures = {row.measure: (row.base, row.head) for row in facts.exact_changes}
     assert measures.keys() == {"dump_bytes", "operator_calls", "operator_count"}
     assert measures["operator_count"] == (4, 5)
@@ -31,7 +31,7 @@ def test_measures_without_noise_that_changed_are_told(facts, nightly):
     assert read_facts(nightly, base=None, head="b11").exact_changes == []
 
 
-def test_framework_tax_is_of_both_builds_where_the_head_has_it(facts, nightly):
+def test_framework_tax_is_given_for_both_builds_if_the_head_has_it(facts, nightly):
     (phone,) = facts.framework_tax
     assert phone.device == "phone"
     assert 0 < phone.head_percent < 100
@@ -41,7 +41,7 @@ def test_framework_tax_is_of_both_builds_where_the_head_has_it(facts, nightly):
 
 
 @pytest.mark.slow
-def test_a_changed_environment_is_told(tmp_path):
+def test_a_changed_environment_is_reported(tmp_path):
     devices = [{"name": "phone", "os_version": version} for version in ("14", "15")]
     dumps = [d for n, device in enumerate(devices) for d in record_build(n, device=device, count=1)]
     with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:

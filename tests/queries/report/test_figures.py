@@ -59,7 +59,7 @@ def test_values_of_a_clock_of_unknown_rate_are_ticks() -> None:
     assert value_text(member(), 1234.0) == "1.234 µs"
 
 
-def test_a_pool_stands_for_devices_that_show_only_together() -> None:
+def test_a_change_seen_only_in_a_pool_is_labelled_by_the_pool() -> None:
     assert member_place(member(device=None)) == "pool phones · mobilenet_v2 · xnnpack"
     assert member_place(member(device=None, pool=None, backend=None)) == "– · mobilenet_v2"
 

@@ -67,7 +67,7 @@ def test_a_device_that_was_gone_for_as_long_as_a_base_is_not_missing_any_more(tm
 
 
 @pytest.mark.slow
-def test_too_few_dumps_of_a_device_are_told(tmp_path):
+def test_a_device_with_too_few_dumps_is_reported(tmp_path):
     dumps = [*record_build(0), *record_build(1), *record_build(2, count=4)]
     dumps += record_build(2, device="tablet")
     with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
@@ -81,7 +81,7 @@ def test_too_few_dumps_of_a_device_are_told(tmp_path):
 
 
 @pytest.mark.slow
-def test_operators_that_come_and_go_are_told(tmp_path, last):
+def test_new_and_removed_operators_are_reported(tmp_path, last):
     (new,) = last.operator_changes
     assert (new.change, new.event_name, new.detail) == (
         "new_op",

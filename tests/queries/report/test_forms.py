@@ -22,7 +22,7 @@ def test_every_form_ends_its_last_line_and_is_always_the_same(form) -> None:
     assert shown == render(full_report(), form)
 
 
-def test_each_form_is_what_it_is_called() -> None:
+def test_each_report_format_is_valid() -> None:
     texts = {form: render(full_report(), form) for form in MEDIA_TYPES}
     assert texts["html"].lstrip().startswith("<!DOCTYPE html>")
     assert texts["markdown"].startswith("## ")
@@ -60,7 +60,7 @@ def test_every_form_takes_any_numbers_and_names(source) -> None:
 
 
 @pytest.mark.system
-def test_naming_the_forms_imports_none_of_what_they_need() -> None:
+def test_importing_the_report_formats_loads_no_heavy_modules() -> None:
     script = (
         "import sys, tracehouse.queries.report.forms;"
         "print(*sys.modules.keys() & {'jinja2', 'svg', 'pydantic', 'urllib.request'})"

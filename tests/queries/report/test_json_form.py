@@ -60,7 +60,7 @@ def test_numbers_that_json_lacks_are_refused_when_the_report_is_made() -> None:
         member(delta=float("inf"))
 
 
-def test_the_schema_that_is_shipped_is_the_model_s(request) -> None:
+def test_the_shipped_schema_matches_the_model(request) -> None:
     if request.config.getoption("--refresh-golden"):
         SCHEMA.write_text(schema_text(), encoding="utf-8")
     assert SCHEMA.read_text(encoding="utf-8") == schema_text()

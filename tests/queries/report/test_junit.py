@@ -34,7 +34,7 @@ def test_counts_are_those_of_the_cases() -> None:
         assert len(suite.findall("testcase")) == int(suite.get("tests", ""))
 
 
-def test_a_failure_says_what_where_and_how_to_see_it_again() -> None:
+def test_a_junit_failure_says_what_where_and_how_to_reproduce_it() -> None:
     failure = next(parsed(full_report()).iter("failure"))
     assert failure.get("message") == (
         "▲ native_call_convolution.out +6.2 % on 8 devices, 1 model, +499.3 µs per run "

@@ -64,7 +64,7 @@ def test_every_row_of_a_table_has_its_cells_whatever_names_hold() -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
-def test_names_mark_nothing_up_and_call_nobody(name: str) -> None:
+def test_names_in_markdown_are_no_markup_and_no_mentions(name: str) -> None:
     report = named_report([name])
     for verdict in Verdict:
         text = markdown_text(report.model_copy(update={"verdict": verdict}))
@@ -106,7 +106,7 @@ def test_long_comments_are_cut_between_parts_and_say_so() -> None:
     assert "Cut here" not in markdown_text(full_report())
 
 
-def test_the_costliest_groups_are_told_in_full_and_the_others_in_a_line_each() -> None:
+def test_the_ten_costliest_groups_are_shown_in_full_and_others_in_a_line_each() -> None:
     text = markdown_text(report_of(*(group(id=f"g-{i}") for i in range(12))))
     assert text.count("Reproduce") == 10
     assert text.count("\n- **▲ ") == 2

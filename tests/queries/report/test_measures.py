@@ -51,7 +51,7 @@ def test_a_rate_is_reported_with_its_unit(tmp_path):
 
 
 @pytest.mark.slow
-def test_what_operators_explain_is_told_with_them(tmp_path):
+def test_measures_that_operators_explain_are_listed_with_their_alert(tmp_path):
     (alert,) = report_of(tmp_path, {"token": 1.2}).groups
     assert alert.headline.operator == "decode"
     explained = {member.event_name: member for member in alert.explains}

@@ -36,7 +36,7 @@ def test_a_member_has_both_levels_and_what_lies_between(night):
     assert (len(member.base_values), len(member.head_values)) == (72, 8)
 
 
-def test_what_is_shown_beside_a_change_leads_from_the_base_to_the_head(night):
+def test_base_change_cost_and_head_of_a_member_agree(night):
     changes = [change for group in night.groups for change in (*group.changes, *group.explains)]
     times = [one for one in describe_members(night, changes) if one.base_ns is not None]
     assert len(times) > 4

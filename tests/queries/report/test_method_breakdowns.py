@@ -67,7 +67,7 @@ def test_a_report_of_two_builds_and_their_comparison_have_the_same_parts(store: 
     check(found, forms.render(report, "html"))
 
 
-def test_an_operator_that_falls_back_costs_what_it_costs_more() -> None:
+def test_an_operator_that_falls_back_costs_its_extra_time() -> None:
     before = [Step("", parts=[*INSIDE, ("Softmax (F32) #1", 100_000)])]
     after = [Step("", parts=INSIDE), Step("native_call__softmax.out", 180_000)]
     group = compare(before, after)
@@ -78,7 +78,7 @@ def test_an_operator_that_falls_back_costs_what_it_costs_more() -> None:
     assert max(abs(part.cost_ns) for part in rest) < 0.01 * found.base_ns
 
 
-def test_which_of_five_equal_operators_is_new_is_not_told() -> None:
+def test_a_new_one_of_five_equal_operators_is_not_singled_out() -> None:
     after = [Step(MM, 230_000), *EQUALS, Step("native_call_relu.out", 50_000)]
     group = compare([*EQUALS, after[-1]], after)
     (found,) = group.breakdowns
@@ -91,6 +91,6 @@ def test_which_of_five_equal_operators_is_new_is_not_told() -> None:
     assert table.rows[0][0] == "mm #1 and the like, 4 → 5: which is new cannot be told"
 
 
-def test_a_new_operator_that_times_tell_from_its_like_is_a_part_by_itself() -> None:
+def test_a_new_operator_with_a_distinctive_time_is_its_own_part() -> None:
     group = compare(EQUALS, [EQUALS[0], Step(MM, 900_000), *EQUALS[1:]])
     assert group.breakdowns[0].parts[0].kind == "new operator"

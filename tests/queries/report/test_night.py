@@ -36,7 +36,7 @@ def test_later_builds_do_not_count(judged):
     assert operators(night) == [("convolution", 1)]
 
 
-def test_an_unknown_build_is_told_with_its_likes(nightly):
+def test_an_unknown_build_is_refused_with_similar_names(nightly):
     with pytest.raises(
         ParameterError, match=r"^--head: 'b111' is not in the store; did you mean b11"
     ):
@@ -77,7 +77,7 @@ def trials(tmp_path_factory):
         yield store
 
 
-def test_a_build_of_another_branch_or_role_is_no_head_unless_it_is_named(trials):
+def test_a_build_of_another_branch_or_role_is_a_head_only_if_named(trials):
     main = Settings().of_branch("main")
     assert list_heads(trials, None) == ["b1", "b2", "try", "plain"]
     assert list_heads(trials, "main") == ["b1", "b2"]
@@ -89,13 +89,13 @@ def test_a_build_of_another_branch_or_role_is_no_head_unless_it_is_named(trials)
     assert [each.build for each in night.fleet.nights] == ["b1", "b2"]
 
 
-def test_a_branch_without_builds_is_told_with_its_likes(trials):
+def test_a_branch_without_builds_is_reported_with_similar_names(trials):
     problem = "^--branch: no build in the store is of the branch 'main2'; did you mean main"
     with pytest.raises(ParameterError, match=problem):
         find_head(trials, None, Settings().of_branch("main2"))
 
 
-def test_what_is_muted_is_left_out_and_counted(nightly):
+def test_muted_changes_leave_the_groups_and_are_counted(nightly):
     mute = Mute(event="*convolution*", device="phone", reason="known", until=date(2026, 1, 10))
     settings = Settings(muted=[mute])
     night = judge_head(nightly, "b9", settings)  # recorded on the tenth
@@ -160,7 +160,7 @@ def test_the_last_decision_about_a_group_holds(tmp_path):
 
 
 @pytest.mark.slow
-def test_what_was_decided_after_the_next_build_came_was_not_known(tmp_path):
+def test_a_night_ignores_decisions_made_after_the_next_build(tmp_path):
     path = ingest_all(tmp_path / "s", record_build(1, count=1))
     with Warehouse.open(path) as store:
         store.decide("g", state="acknowledged", reason="mine")

@@ -53,7 +53,7 @@ def test_the_parts_add_up_to_what_the_alert_says_of_the_method(name: str) -> Non
             assert (part.base_ns, part.head_ns) == (member.base_ns, member.head_ns)
 
 
-def test_what_the_alert_says_of_an_operator_is_what_it_costs_as_a_part() -> None:
+def test_an_operator_costs_the_same_in_the_alert_and_in_the_breakdown() -> None:
     group = alert("one operator more")
     (edit,) = group.edits
     (part,) = [part for part in group.breakdowns[0].parts if part.kind == "new operator"]

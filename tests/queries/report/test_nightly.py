@@ -89,7 +89,7 @@ def test_the_report_is_of_the_last_build_by_default(nightly):
 
 
 @pytest.mark.slow
-def test_a_group_that_somebody_works_on_or_accepted_fails_no_night(tmp_path):
+def test_an_acknowledged_or_accepted_group_does_not_fail_a_night(tmp_path):
     path = ingest_nights(tmp_path / "s", range(7, 11))
     with Warehouse.open(path) as store:
         before = report(store)
@@ -110,7 +110,7 @@ def test_a_group_that_somebody_works_on_or_accepted_fails_no_night(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_regression_that_came_with_another_system_is_neither_red_nor_green(tmp_path):
+def test_a_regression_after_a_system_update_is_neither_red_nor_green(tmp_path):
     dumps = [
         dump
         for number in range(6)
@@ -128,7 +128,7 @@ def test_a_regression_that_came_with_another_system_is_neither_red_nor_green(tmp
 
 
 @pytest.mark.slow
-def test_what_is_muted_is_counted_by_reason_and_stays_in_sight(nightly):
+def test_muted_changes_are_counted_by_reason_and_stay_in_the_report(nightly):
     found = report(nightly, "b10", Settings(muted=[Mute(event="*conv*", reason="known")]))
     assert found.verdict_counts["muted: known"] == 2
     told = [(group.headline.operator, group.state, group.reason) for group in found.groups]
@@ -148,7 +148,7 @@ def test_a_report_says_that_all_operators_are_muted(nightly):
     assert verdict_text(slower).endswith("muted, nothing new.")
 
 
-def test_an_unknown_build_and_an_empty_store_are_told(nightly, tmp_path):
+def test_an_unknown_build_and_an_empty_store_are_refused(nightly, tmp_path):
     with pytest.raises(ParameterError, match="did you mean b10"):
         report(nightly, "b100")
     with (
@@ -159,7 +159,7 @@ def test_an_unknown_build_and_an_empty_store_are_told(nightly, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_head_whose_dumps_are_too_short_to_judge_says_nothing_of_the_build_before(tmp_path):
+def test_a_head_with_too_short_dumps_does_not_report_on_the_build_before(tmp_path):
     path = ingest_nights(tmp_path / "s", range(6, 9))
     with Warehouse.open(path) as store:
         store.ingest([SHORT_DUMP], manifest=SHORT)
@@ -258,7 +258,7 @@ def test_a_decision_counts_when_an_earlier_night_is_filled_in(tmp_path):
     assert found.verdict not in ("regressions", "suspects")
 
 
-def test_one_clock_at_1970_leaves_the_newest_build_the_newest(tmp_path):
+def test_a_clock_at_1970_does_not_change_which_build_is_newest(tmp_path):
     """Builds with neither ordinal nor commit, and one operator slower from n5 on."""
     dumps = [
         dump

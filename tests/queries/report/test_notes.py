@@ -39,7 +39,7 @@ def test_a_note_is_on_series_with_all_of_its_names(point: dict[str, Any], is_on:
     assert note(**point).is_on(vars(member(pool="lab"))) == is_on
 
 
-def test_a_row_of_another_build_has_no_note_and_names_that_a_row_lacks_do_not_count() -> None:
+def test_a_note_is_on_rows_of_its_build_whatever_names_they_lack() -> None:
     assert note(ordinal=2).is_on({"build": "b40", "device": "s24"})
     assert not note().is_on({"build": "b41"})
 

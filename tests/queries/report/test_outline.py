@@ -28,7 +28,7 @@ from tracehouse.queries.report.outline import (
         ("fixed", -0.1, "settled"),
     ],
 )
-def test_a_group_is_in_the_part_of_its_state_and_direction(state, delta, part) -> None:
+def test_a_group_is_sorted_into_a_section_by_its_state_and_direction(state, delta, part) -> None:
     one = group(member(delta=delta), state=state)
     found = sort_groups([one])._asdict()
     assert found.pop(part) == [one]
@@ -39,7 +39,7 @@ def test_a_group_is_in_the_part_of_its_state_and_direction(state, delta, part) -
     ("state", "part"),
     [("confirmed", "environment"), ("new", "suspects"), ("accepted", "settled")],
 )
-def test_what_came_with_another_environment_is_in_a_part_of_its_own(state, part) -> None:
+def test_changes_explained_by_the_environment_have_their_own_section(state, part) -> None:
     one = group(state=state, is_of_environment=True)
     found = sort_groups([one])
     assert getattr(found, part) == [one]
@@ -60,7 +60,7 @@ def test_the_verdict_is_the_worst_that_the_groups_say(groups, verdict) -> None:
     assert find_verdict(parts, [sensitivity(is_blind=False)], []) == verdict
 
 
-def test_without_groups_the_verdict_is_how_much_was_seen() -> None:
+def test_a_verdict_without_groups_says_how_much_could_be_judged() -> None:
     nothing, seen = sort_groups([]), sensitivity(is_blind=False)
     assert find_verdict(nothing, [seen], []) == "clear"
     assert find_verdict(nothing, [seen, sensitivity()], []) == "blind"
@@ -89,7 +89,7 @@ def test_the_line_has_cost_state_and_builds() -> None:
     assert line_text(saved) == "▼ conv (confirmed, since b40)"
 
 
-def test_facts_tell_only_what_there_is() -> None:
+def test_facts_without_data_are_left_out() -> None:
     assert dict(facts(group(), report())) == {
         "Of the method's time": "5 %",
         "Of the whole change": "83 %",
@@ -109,7 +109,7 @@ def test_facts_tell_only_what_there_is() -> None:
     }  # fmt: skip
 
 
-def test_what_costs_little_of_its_method_is_a_line_in_every_form() -> None:
+def test_a_group_that_costs_little_is_one_line_in_every_format() -> None:
     small = group()
     cheap = small.headline.model_copy(update={"method_share": 0.0015})
     small = small.model_copy(update={"headline": cheap})
@@ -121,7 +121,7 @@ def test_what_costs_little_of_its_method_is_a_line_in_every_form() -> None:
     assert "Next step" not in render(found, "slack")
 
 
-def test_what_is_expected_and_missing_is_no_green_and_is_told_in_every_form() -> None:
+def test_a_missing_expected_recording_is_not_green_and_in_every_format() -> None:
     row = Missing(device="tab", model="net", backend=None, last_build=None, is_expected=True)
     assert find_verdict(sort_groups([]), [sensitivity(is_blind=False)], [row]) == "incomplete"
     note = "expected, but not recorded: tab · net"

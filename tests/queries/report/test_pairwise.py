@@ -29,7 +29,7 @@ def slower(found):
     return [group.headline.operator for group in found.groups if group.direction == "regression"]
 
 
-def test_what_is_slower_is_a_group_with_the_dumps_of_both_builds(nightly):
+def test_a_slower_operator_is_a_group_with_the_values_of_both_builds(nightly):
     found = compared(nightly)
     assert (found.kind, found.verdict, found.base) == ("compare", "regressions", ["b8"])
     assert slower(found) == ["convolution"]
@@ -89,7 +89,7 @@ def test_a_mute_that_has_expired_when_the_head_was_recorded_mutes_nothing(nightl
     ("head", "problem"),
     [("b8", "which is the value of 'base', too"), ("x", "'x' is not in the store")],
 )
-def test_a_head_that_cannot_be_compared_is_told(nightly, head, problem):
+def test_a_head_that_cannot_be_compared_is_refused(nightly, head, problem):
     with pytest.raises(ParameterError, match=problem):
         compared(nightly, head=head)
 
@@ -132,7 +132,7 @@ def test_times_and_plots_are_relative_to_the_same_reference(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_delegate_that_logs_no_operators_is_told_by_its_call_and_may_be_muted(tmp_path):
+def test_a_delegate_without_operators_is_reported_by_its_call_and_can_be_muted(tmp_path):
     dumps = [*record_build(0, {"DELEGATE_CALL": 1.0}), *record_build(1, {"DELEGATE_CALL": 1.2})]
     with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
         found = compared(store, base="b0", head="b1")

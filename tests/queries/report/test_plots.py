@@ -37,7 +37,7 @@ def test_strip_plot_tells_its_numbers_on_hover_and_to_a_screen_reader() -> None:
     assert plot.get("aria-label").endswith("head has no dumps")
 
 
-def test_of_two_speeds_base_and_head_of_the_same_one_are_marked() -> None:
+def test_base_and_head_are_marked_at_the_same_of_two_speeds() -> None:
     values = {"base_values": [3e6, 3e6, 7e6], "head_values": [3.2e6, 7.4e6, 7.4e6]}
     levels = {"base_ns": 3e6, "head_ns": 3.2e6, "speeds": (1, 3, 2, 3)}
     plot = read_xml(strip_plot(member(**values, **levels)))
@@ -58,7 +58,7 @@ def test_strip_plot_has_a_grid_of_round_values_that_do_not_touch() -> None:
     assert min(after - before for before, after in pairwise(places)) > 8 * len(ticks[0].text)
 
 
-def test_strip_plot_of_no_dumps_is_none() -> None:
+def test_a_strip_plot_without_dumps_is_empty() -> None:
     assert strip_plot(member(base_values=[], head_values=[])) == ""
 
 
@@ -114,7 +114,7 @@ def test_a_history_at_two_speeds_has_a_line_for_each() -> None:
 
 
 @pytest.mark.parametrize("history", [[], [BuildPoint(build="b", dump_count=0, median_ns=None)]])
-def test_history_without_values_is_none(history: list[BuildPoint]) -> None:
+def test_a_history_plot_without_values_is_empty(history: list[BuildPoint]) -> None:
     assert history_plot(member(history=history), "b") == ""
 
 

@@ -35,7 +35,7 @@ def _said(*groups, **changes) -> str:
     return text
 
 
-def test_two_builds_are_a_sentence() -> None:
+def test_a_comparison_of_two_builds_is_summarised_in_a_sentence() -> None:
     assert _pair(change_row(), change_row("unchanged", ordinal=2)) == (
         "1 operator is slower (net on lab, +5.0 %)."
     )
@@ -48,7 +48,7 @@ def test_two_builds_are_a_sentence() -> None:
     )
 
 
-def test_nothing_got_slower_names_what_could_not_be_judged() -> None:
+def test_a_quiet_verdict_counts_the_operators_that_could_not_be_judged() -> None:
     quiet = change_row("unchanged")
     fast = [change_row("below_resolution", ordinal=i) for i in (2, 3)]
     assert _pair(quiet, *fast) == "Nothing got slower. 2 operators are too fast to judge."
@@ -59,7 +59,7 @@ def test_nothing_got_slower_names_what_could_not_be_judged() -> None:
     )
 
 
-def test_a_run_that_got_slower_is_said_though_no_operator_did() -> None:
+def test_a_slower_run_is_reported_even_if_no_operator_is_slower() -> None:
     run = change_row(level="method", event_name="Method::execute")
     assert _pair(run, change_row("unchanged")) == (
         "A run of lab · net is slower (+5.0 %), no operator by itself."
@@ -76,7 +76,7 @@ def test_a_whole_device_that_moved_is_in_the_first_line() -> None:
     assert _said(run_shifts=[shift]).startswith("Nothing got slower, but all operators of net on")
 
 
-def test_clocks_that_differ_are_said_before_all_else() -> None:
+def test_times_of_different_units_are_reported_before_all_else() -> None:
     rows = [change_row(ordinal=i, base_ns=1e3, delta=999.0) for i in (1, 2, 3)]
     assert _pair(*rows).startswith("lab: times are 1,000 times those of a: is the clock stated")
 
@@ -125,11 +125,11 @@ def test_operators_runs_and_measures_are_told_apart() -> None:
     )
 
 
-def test_what_was_too_fast_is_counted_at_the_end() -> None:
+def test_the_verdict_counts_operators_too_fast_to_judge_last() -> None:
     assert _said(tally=FAST) == "Nothing got slower. 82 operators are too fast to judge."
 
 
-def test_what_could_hide_is_said_without_a_word_of_our_own() -> None:
+def test_the_verdict_says_which_changes_could_hide() -> None:
     told = _said(sensitivity=[sensitivity()])
     assert told == (
         "Nothing that can be seen got slower. Changes of 38 % could hide on 1 of 1 program."
@@ -150,7 +150,7 @@ def test_environment_budget_and_missing_recordings_are_sentences() -> None:
     assert _said(alert).startswith("1 operator is slower where the environment changed too (")
 
 
-def test_what_is_needed_is_one_sentence() -> None:
+def test_missing_data_is_summarised_in_one_sentence() -> None:
     few = coverage(too_few=["lab conv: 1 build before it, 2 wanted", "lab txf: 3 dumps, 5 wanted"])
     assert _said(sensitivity=[], coverage=few) == (
         "Not enough data to judge yet (lab conv: 1 build before it, 2 wanted; 1 more model too)."
@@ -175,7 +175,7 @@ def test_operators_on_devices_without_the_build_do_not_count_as_in_the_tally() -
     assert _said(absent, head="b42").startswith("1 operator is slower ")
 
 
-def test_operators_that_are_muted_in_no_alert_of_their_own_are_said() -> None:
+def test_muted_operators_without_an_alert_are_counted() -> None:
     muted = TallyRow(kind="acknowledged", word="muted", size=7)
     assert _said(group(), tally=[muted]).endswith("+6.2 %). 7 operators are muted.")
     assert "operators are muted" not in _said(group(state="muted"), tally=[muted])

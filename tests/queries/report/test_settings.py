@@ -110,7 +110,7 @@ def test_the_documented_file_has_every_field():
         assert first.keys() | other == table.model_fields.keys()
 
 
-def test_without_a_file_the_defaults_hold(file, monkeypatch):
+def test_a_missing_or_empty_settings_file_gives_the_defaults(file, monkeypatch):
     monkeypatch.chdir(file.parent)
     assert read_settings() == Settings()
     assert read(file, "") == Settings()
@@ -122,7 +122,7 @@ def test_the_file_of_the_working_directory_is_read(file, monkeypatch):
     assert read_settings().nightly.noise_multiple == 5
 
 
-def test_of_several_patterns_that_fit_the_last_one_holds(file):
+def test_the_last_matching_pattern_wins(file):
     settings = read(file, WHOLE)
     assert settings.min_change(**HERE) == 0.2
     assert settings.min_change(**HERE | {"event": "native_call_mul.out"}) == 0.1
@@ -178,14 +178,14 @@ def test_an_expired_mute_does_not_hide_another(file):
         ("[[muted]]\nreason = 'x'\nuntil = 'soon'", "muted.0.until", "valid date"),
     ],
 )
-def test_what_may_not_be_is_told_with_file_place_and_what_is_wanted(file, text, place, wanted):
+def test_an_invalid_setting_is_reported_with_file_key_and_expectation(file, text, place, wanted):
     with pytest.raises(SettingsError) as raised:
         read(file, text)
     assert str(raised.value).startswith(f"{file}: {place}: ")
     assert wanted in str(raised.value)
 
 
-def test_what_is_no_toml_is_told_with_its_line(file):
+def test_a_settings_file_that_is_not_toml_is_reported_with_its_line(file):
     with pytest.raises(SettingsError, match=r"tracehouse.toml: not TOML: .*line 2"):
         read(file, "[nightly]\ngate 4")
     file.write_bytes(b"\xff\xfe")
@@ -230,7 +230,7 @@ def test_a_budget_that_limits_nothing_is_refused(file, limits, problem):
         read(file, f'[[budgets]]\nmeasure = "load_time"\n{limits}\n')
 
 
-def test_tables_of_others_are_left_to_them(file: Path) -> None:
+def test_report_settings_ignore_tables_of_other_commands(file: Path) -> None:
     text = '[serve]\nport = 3\n[[producers]]\nproducer = "x"\n[nightly]\nq = "5%"\n'
     assert read(file, text).nightly.q == 0.05
 

@@ -28,7 +28,7 @@ def test_the_verdict_is_the_header_and_each_group_a_section() -> None:
     assert blocks[-1]["elements"][0]["text"].startswith("4,911 operators: 3 slower, ")
 
 
-def test_text_is_the_message_for_those_who_see_no_blocks() -> None:
+def test_slack_text_summarises_the_report_for_clients_without_blocks() -> None:
     lines = json.loads(slack_text(full_report()))["text"].splitlines()
     assert lines[0].startswith("2 causes made operators slower")
     assert len(lines) == 5
@@ -53,7 +53,7 @@ def test_groups_past_the_first_are_counted() -> None:
     assert "188 more alerts are in the report." in slack_text(large_report(200, 1))
 
 
-def test_names_are_no_markup_and_call_nobody() -> None:
+def test_names_in_slack_messages_are_no_markup_and_no_mentions() -> None:
     payload = json.loads(slack_text(named_report(["<!channel> & *x*"])))
     for block in payload["blocks"]:
         for text in block.get("elements", [block.get("text")]):
@@ -76,14 +76,14 @@ def test_a_refusal_says_what_the_other_side_says_and_hides_the_secret() -> None:
     assert str(raised.value) == "127.0.0.1: refused the report (400 invalid_blocks\\x1b)"
 
 
-def test_a_host_that_is_not_there_is_told_of() -> None:
+def test_an_unreachable_webhook_host_is_reported() -> None:
     with webhook(200) as (url, _):
         pass
     with pytest.raises(PostError, match=r"^127\.0\.0\.1: cannot be reached \(.*\); is the URL"):
         post_payload("{}", url, timeout_seconds=1)
 
 
-def test_a_host_that_does_not_answer_is_given_up() -> None:
+def test_posting_to_a_silent_host_times_out() -> None:
     with webhook(None) as (url, _), pytest.raises(PostError, match="cannot be reached"):
         post_payload("{}", url, timeout_seconds=0.2)
 

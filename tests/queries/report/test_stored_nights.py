@@ -161,7 +161,7 @@ def test_the_last_night_is_of_the_report_s_branch(store: Path) -> None:
     assert other.key.build == "b5"
 
 
-def test_a_night_of_another_version_is_none_to_show(store: Path) -> None:
+def test_a_stored_night_of_another_version_is_not_shown(store: Path) -> None:
     report = zlib.compress(b'{"kind": "nightly"}')
     with Warehouse.open(store) as warehouse:
         warehouse.keep_night(JudgedNight("b4", "settings", "inputs", "clear", "b4: clear", report))

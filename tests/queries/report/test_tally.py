@@ -43,7 +43,7 @@ def test_operators_of_methods_of_one_build_are_named_apart() -> None:
     assert shared_operators(rows) == rows[:1]
 
 
-def test_a_method_that_gained_or_lost_an_operator_is_of_both_builds() -> None:
+def test_a_method_that_gained_or_lost_an_operator_counts_in_both_builds() -> None:
     for verdict, counts in (("new_op", (0, 8)), ("removed_op", (8, 0))):
         rows = [_row(verdict, counts=counts), _row("needs_more_dumps", counts=(0, 0))]
         found = tally_operators(rows)
@@ -74,7 +74,7 @@ def test_operators_of_a_night_are_counted_once_and_add_up_to_all() -> None:
     assert sum(part.size for part in parts) == 75
 
 
-def test_members_never_make_the_counts_more_than_all() -> None:
+def test_tally_counts_with_members_do_not_exceed_the_total() -> None:
     here = [BuildPoint(build="b42", dump_count=9, median_ns=1.0)]
     parts = tally_night({"below_resolution": 1}, [group(member(history=here))], "b42")
     assert [(part.word, part.size) for part in parts] == [("slower", 1)]

@@ -29,5 +29,5 @@ def test_each_run_begins_with_nothing() -> None:
     assert runs[1][0].at_ns == 10
 
 
-def test_a_run_without_allocations_has_none() -> None:
+def test_a_run_without_allocations_has_no_allocations() -> None:
     assert _allocated([event("a", 0, 5), allocation(7)], [event("a", 10, 15)]).keys() == {0}

@@ -10,7 +10,7 @@ def _event(origin: Origin) -> TimedEvent:
     return TimedEvent("DELEGATE_CALL", "delegate_call", 3, None, origin, None, 1)
 
 
-def test_what_is_not_known_is_not_told() -> None:
+def test_unknown_origins_give_no_arguments_and_no_stack_trace() -> None:
     assert event_arguments(_event(Origin())) == {"instruction": 3}
     assert stack_trace(_event(Origin())) is None
 
@@ -20,7 +20,7 @@ def test_long_lists_are_cut_and_say_so() -> None:
     assert told["debug_handles"][62:] == [62, 63, "and 36 more"]
 
 
-def test_what_nodes_have_in_common_is_told_once() -> None:
+def test_facts_that_nodes_share_are_listed_once() -> None:
     where: Hierarchy = {"L__self__": ["", "Net"], "L__self__.a": ["a", "nn.Linear"]}
     event = _event(
         Origin(

@@ -42,7 +42,7 @@ def test_events_of_another_clock_begin_with_the_call_of_their_delegate() -> None
     assert placed == ["conv #1", "relu #1"]
 
 
-def test_what_repeats_in_one_call_of_a_delegate_stays_in_order() -> None:
+def test_repeated_events_of_one_delegate_call_stay_in_order() -> None:
     run = [
         event("", 9_000, 9_001, 2, id="conv"), event("", 9_005, 9_006, 2, id="relu"),
         event("", 9_010, 9_011, 2, id="conv"), event("DELEGATE_CALL", 10, 50, 2),
@@ -101,7 +101,7 @@ def test_runs_begin_as_long_after_the_first_as_they_did() -> None:
     assert run_offsets(dump.tables["runs"], Clocks(2.0)) == [200, 1200, 0, 0]
 
 
-def test_no_clock_tells_more_than_the_axis_holds() -> None:
+def test_run_offsets_stop_at_the_end_of_the_axis() -> None:
     dump = timed_dump(forward(), forward(2**63))
     assert run_offsets(dump.tables["runs"], Clocks(1e9))[1] == MOST_NS
 

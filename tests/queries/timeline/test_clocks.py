@@ -23,6 +23,6 @@ def test_a_backend_has_its_own_clock_else_that_of_all_delegates_else_the_runtime
 
 
 @pytest.mark.parametrize("text", ["hours", "Npu=us", "us,ms=ns"])
-def test_what_is_no_clock_is_refused(text: str) -> None:
+def test_a_malformed_clock_is_refused(text: str) -> None:
     with pytest.raises(QueryError, match="clock"):
         parse_clocks(text, None)

@@ -30,7 +30,7 @@ def test_runs_are_as_long_as_their_method_and_begin_with_it(producer):
         assert shown.events[run.numbers[0]].kind == "method"
 
 
-def test_what_qnn_counts_is_not_on_the_axis_and_its_times_are_in_their_call():
+def test_a_timeline_omits_qnn_counts_and_has_qnn_times_in_their_call():
     shown = lay_out_runs(_dump("QNN"), ["1"])
     (run,) = shown.runs
     found = {

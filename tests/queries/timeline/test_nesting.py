@@ -10,7 +10,7 @@ from tracehouse.queries.timeline.nesting import MOST_LANES, NO_LANE, nest
 SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)))
 
 
-def test_events_lie_within_the_shortest_that_holds_them() -> None:
+def test_events_nest_in_the_shortest_enclosing_event() -> None:
     found = nest([0, 10, 12, 40], [100, 30, 28, 90])
     assert found.depths == [0, 1, 2, 1]
     assert found.parents == [-1, 0, 1, 0]
@@ -33,13 +33,13 @@ def test_events_of_the_same_times_hold_each_other_in_order() -> None:
     assert nest([0, 0], [5, 5]).parents == [-1, 0]
 
 
-def test_there_are_only_so_many_lanes() -> None:
+def test_events_beyond_the_most_lanes_get_none() -> None:
     count = MOST_LANES + 2
     lanes = nest(range(count), range(count, 2 * count)).lanes
     assert lanes[-3:] == [MOST_LANES - 1, NO_LANE, NO_LANE]
 
 
-def test_nothing_nests_in_nothing() -> None:
+def test_nesting_no_events_gives_no_lanes() -> None:
     assert nest([], []).lanes == []
 
 

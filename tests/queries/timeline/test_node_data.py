@@ -35,7 +35,7 @@ def test_a_node_has_the_microseconds_of_what_ran_it() -> None:
     assert document["name"].startswith("µs, ")
 
 
-def test_of_two_dumps_a_node_has_what_the_second_takes_more() -> None:
+def test_node_data_of_two_dumps_is_the_extra_time_of_the_second() -> None:
     base = _run("prefill_decode_portable", "1")
     head = _run("prefill_decode_portable", "1", clock=2.0)
     document = json.loads(node_data_document([base, head]))
@@ -52,7 +52,7 @@ def test_a_delegate_of_unmapped_events_counts_as_a_whole() -> None:
     assert document["results"]["aten_relu_default"] == {"value": 38.778}
 
 
-def test_what_a_delegate_logs_in_one_run_is_not_missed_in_another() -> None:
+def test_a_call_counts_in_runs_where_its_delegate_logged_nothing() -> None:
     call = [event("DELEGATE_CALL", 0, 50, 1), event("Method::execute", 0, 60)]
     shown = lay_out_runs(timed_dump([event("", 10, 40, 1, id="conv"), *call], call))
     origin = Origin(stack_traces={"aten_relu_default": None})
@@ -69,7 +69,7 @@ def test_several_methods_share_no_graph() -> None:
         node_data_document([_run("prefill_decode_portable")])
 
 
-def test_without_etrecord_no_node_is_known() -> None:
+def test_node_data_without_an_etrecord_is_an_error() -> None:
     with pytest.raises(QueryError, match="no node is known"):
         node_data_document([lay_out_runs(timed_dump(forward()))])
 

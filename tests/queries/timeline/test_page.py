@@ -51,7 +51,7 @@ def test_names_are_text_in_the_page() -> None:
     assert _data(text)["dumps"][0]["events"][0]["name"] == evil
 
 
-def test_what_cannot_be_right_and_what_failed_are_told() -> None:
+def test_impossible_durations_and_failed_runs_are_marked() -> None:
     run = [event("native_call_a", 1 << 40, 1 << 39, 1), event("OPERATOR_CALL", 0, 1 << 41, 2)]
     (dump,) = _data(page_text([lay_out_runs(timed_dump(run))]))["dumps"]
     assert sorted(dump["tracks"][0]["length"]) == [-1, 1 << 41]

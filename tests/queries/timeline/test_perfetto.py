@@ -71,7 +71,7 @@ def test_events_that_overlap_are_on_lanes_of_their_own() -> None:
     assert _slices(events)["a"]["tid"] != _slices(events)["b"]["tid"]
 
 
-def test_of_too_many_that_overlap_some_are_marks_that_tell_their_length() -> None:
+def test_events_beyond_the_lanes_become_marks_with_their_duration() -> None:
     run = [event(f"e{i}", i, 200 + i, i) for i in range(100)]
     marks = [e for e in _trace(timed_dump(run)) if e["ph"] == "i"]
     assert len(marks) == 36
@@ -99,7 +99,7 @@ def test_memory_is_a_counter_per_allocator() -> None:
     ]  # fmt: skip
 
 
-def test_metadata_of_delegates_is_told_event_by_event() -> None:
+def test_metadata_of_delegates_is_shown_per_event() -> None:
     runs: list[list[Spec]] = [
         [event("", 0, 5, 1, id="conv", metadata=b'{"bytes": 3}')],
         [event("", 10, 15, 1, id="conv", metadata=b"\xff\x01")],
@@ -109,7 +109,7 @@ def test_metadata_of_delegates_is_told_event_by_event() -> None:
     assert told == [{"bytes": 3}, "ff01", None]
 
 
-def test_ticks_are_told_where_they_are_not_nanoseconds() -> None:
+def test_durations_in_ticks_are_shown_where_ticks_are_not_nanoseconds() -> None:
     args = _slices(_trace(timed_dump(forward(), clocks=Clocks(1e3))))["DELEGATE_CALL"]["args"]
     assert args["duration_ticks"] == 50
 

@@ -59,7 +59,7 @@ def test_slices_that_overlap_are_not_one_in_the_other() -> None:
     assert bars["a"][1] == bars["b"][1] == 0
 
 
-def test_of_too_many_slices_the_longest_are_drawn() -> None:
+def test_only_the_longest_of_too_many_slices_are_drawn() -> None:
     slices = [Slice("short", None, 0, "kernel", i, 1) for i in range(MOST_SLICES)]
     drawn = Timeline.of([*slices, Slice("long", None, 0, "kernel", 0, 5)])
     assert len(drawn.slices) == MOST_SLICES

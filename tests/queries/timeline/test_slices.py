@@ -25,7 +25,7 @@ def test_events_come_by_start_and_the_outermost_first():
     assert run.nesting.depths == [0, 1, 2, 1, 2]
 
 
-def test_of_events_of_the_same_times_the_operator_holds_its_kernel():
+def test_an_operator_call_contains_a_kernel_of_the_same_times():
     calls = [event("native_call_add.out", 5, 6, 1), event("OPERATOR_CALL", 5, 6, 1)]
     (run,) = (shown := lay_out_runs(timed_dump(calls))).runs
     assert [shown.events[number].kind for number in run.numbers] == ["operator_call", "kernel"]
@@ -36,7 +36,7 @@ def test_self_times_add_up_to_the_run():
     assert run.self_ns() == [30, 4, 16, 20, 30]
 
 
-def test_all_runs_begin_when_they_did():
+def test_all_runs_keep_their_start_times():
     runs = lay_out_runs(timed_dump(forward(50), forward(200))).runs
     assert [run.starts_ns[0] for run in runs] == [0, 150]
     assert [run.track for run in runs] == [0, 0]
@@ -84,7 +84,7 @@ def test_the_median_is_not_of_delegates_clocks_nor_of_what_cannot_be_right():
 
 
 @pytest.mark.parametrize("wanted", ["4", "-1", "first", "99999999999999999999", "9" * 5_000])
-def test_a_run_that_is_not_there_is_refused(wanted):
+def test_an_unknown_run_is_refused(wanted):
     with pytest.raises(QueryError, match=f"dump: run '{wanted}': .* it has 0 to 3"):
         lay_out_runs(_dump_of_lengths(), [wanted])
 

@@ -22,7 +22,7 @@ def _real() -> TimedRuns:
     return lay_out_runs(dump, ["1"])
 
 
-def test_without_modules_events_stand_under_those_that_hold_them() -> None:
+def test_stacks_without_modules_nest_events_by_time() -> None:
     assert list(fold_stacks([lay_out_runs(timed_dump(forward(), forward(200)))])) == [
         "forward;Method::execute 60\n",
         "forward;Method::execute;DELEGATE_CALL 40\n",
@@ -45,7 +45,7 @@ def test_times_add_up_to_those_of_the_methods() -> None:
     assert sum(own for _, own in stacks(shown)) == run.ends_ns[0] - run.starts_ns[0]
 
 
-def test_of_several_dumps_each_is_a_frame() -> None:
+def test_several_dumps_get_a_frame_each() -> None:
     both = [lay_out_runs(timed_dump(forward(), label=label)) for label in ("base;1", "head")]
     assert {line.split(";")[0] for line in fold_stacks(both)} == {"base,1", "head"}
 
@@ -65,6 +65,6 @@ def test_speedscope_has_a_profile_per_dump_in_the_order_of_events() -> None:
     ]  # fmt: skip
 
 
-def test_no_stack_is_deeper_than_a_viewer_can_take() -> None:
+def test_stacks_are_limited_to_a_depth_that_viewers_can_show() -> None:
     run = [event(f"e{i}", i, 1000 - i, i) for i in range(MOST_FRAMES + 50)]
     assert max(len(stack) for stack, _ in stacks(lay_out_runs(timed_dump(run)))) == MOST_FRAMES

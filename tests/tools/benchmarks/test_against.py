@@ -33,16 +33,16 @@ def side(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side]:
         ("fill", "{own}/nights", 2, 2, 3, 10, 3),
     ],
 )
-def test_a_side_measures_what_it_does(side: Side, action: tuple[object, ...]) -> None:
+def test_a_benchmark_side_measures_its_actions(side: Side, action: tuple[object, ...]) -> None:
     assert side.do(*action, turn=1) > 0
 
 
-def test_a_side_serves_uploads_and_queries(side: Side, tmp_path: Path) -> None:
+def test_a_benchmark_side_serves_uploads_and_queries(side: Side, tmp_path: Path) -> None:
     (tmp_path / "1.etdp").write_bytes(SMALL.read_bytes())
     (tmp_path / "manifest.json").write_text('{"device": "d", "build": "b", "model": "m"}')
     assert side.do("serve", "{new}served", tmp_path, "dumps", turn=1) > 0
 
 
-def test_a_side_says_what_it_cannot_do(side: Side) -> None:
+def test_a_benchmark_side_names_unsupported_actions(side: Side) -> None:
     with pytest.raises(NotDoneError, match=r"this.*UnknownQueryError"):
         side.do("ask", "{own}/store", "no_such_query", {}, turn=0)

@@ -26,7 +26,7 @@ input()
 """
 
 
-def test_what_a_child_has_used_that_ended_and_was_not_waited_for_counts_on() -> None:
+def test_cpu_time_of_an_ended_unreaped_child_stays_counted() -> None:
     with watched_tree() as tree:
         before = tree.seconds()
         parent = subprocess.Popen(

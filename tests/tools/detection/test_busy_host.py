@@ -63,7 +63,7 @@ def test_a_wider_convolution_of_a_delegate_is_confirmed_in_its_third_night(night
         assert found["conv", "xnnpack", CONVOLUTION, 1] == ("regression", "busy-n06")
 
 
-def test_nothing_is_confirmed_in_any_night_that_did_not_change(nights):
+def test_only_the_planted_changes_of_a_busy_host_are_confirmed(nights):
     for groups in nights.values():
         found = list_confirmed(groups)
         assert found.keys() <= SLOWER

@@ -40,7 +40,7 @@ def test_planting_changes_one_series_of_each_family_from_one_night_on():
     assert np.allclose(farm.values / calm.values, expected)
 
 
-def test_nights_that_resemble_each_other_do_so_by_half():
+def test_simulated_nights_are_correlated_by_about_one_half():
     noise = next(noise for noise in NOISES if noise.night == 0.03)
     farm = simulate_farm(noise, families=20, nights=90, rng=np.random.default_rng(SEED))
     levels = np.log(farm.values).mean(axis=2)
@@ -82,7 +82,7 @@ def test_a_build_named_night_after_night_is_one_alarm():
     ]
 
 
-def test_what_a_night_says_does_not_depend_on_later_nights():
+def test_alarms_do_not_depend_on_later_nights():
     rng = np.random.default_rng(SEED)
     calm = simulate_farm(NOISES[3], families=4, nights=30, rng=rng)
     farm = plant_changes(calm, 1.10, nights=range(12, 18), rng=rng)

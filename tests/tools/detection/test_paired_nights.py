@@ -20,7 +20,7 @@ def test_partners_share_the_night_and_the_moment_alone() -> None:
 
 
 @pytest.mark.slow
-def test_pairs_find_what_nights_that_resemble_each_other_hide() -> None:
+def test_pairs_find_changes_hidden_by_correlated_nights() -> None:
     figures = try_pairs(Extent(calm=4, nights=40, changed=30))
     found = [by_unit[found_unit(1.05, 5)] for by_unit in figures.values()]
     assert all(by_unit[FALSE] <= 5 for by_unit in figures.values())

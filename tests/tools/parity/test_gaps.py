@@ -10,7 +10,7 @@ from tests.tools.parity.gaps import GAPS, find_pairs, judge_pair
 
 
 @pytest.mark.parametrize("model", find_pairs(GAPS))
-def test_no_pair_of_values_is_a_wrong_one_and_none_of_the_inspectors_is_missing(model):
+def test_numeric_gap_pairs_match_the_inspectors(model):
     assert list(judge_pair(GAPS, model).faults) == []
 
 

@@ -44,13 +44,13 @@ def test_all_subsets_of_few_operations_are_made_and_some_of_many() -> None:
     assert any(sum(one) == 39 for one in many)
 
 
-def test_what_was_not_synced_comes_through_or_not() -> None:
+def test_unsynced_writes_survive_or_are_lost() -> None:
     assert images(MADE) == {None, b""}
     assert images([*SAFE, done("W", 3, data=b"x")]) == {b"", b"x"}
     assert images([*SAFE, done("W", 3, data=b"x"), done("S", 3)]) == {b"x"}
 
 
-def test_what_was_written_before_a_failed_sync_stays_in_doubt() -> None:
+def test_writes_before_a_failed_sync_are_never_certain() -> None:
     failed = [*SAFE, done("W", 3, data=b"x"), done("F", 3)]
     later = done("W", 3, data=b"y")._replace(offset=1)
     assert images([*failed, later, done("S", 3)]) == {b"\0y", b"xy"}

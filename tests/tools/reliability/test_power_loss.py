@@ -29,7 +29,7 @@ def files_of(folder: Path) -> dict[str, bytes | None]:
 
 
 @pytest.mark.slow
-def test_all_that_was_done_is_logged(tmp_path: Path) -> None:
+def test_a_logged_life_replays_to_the_same_files(tmp_path: Path) -> None:
     disk = Disk()
     for done in log_life(tmp_path, build_shim(tmp_path), seed=20261122):
         disk.do(done)
@@ -39,7 +39,7 @@ def test_all_that_was_done_is_logged(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [20261122, 20261123])
-def test_nothing_acknowledged_is_lost_with_the_power(seed: int) -> None:
+def test_a_power_loss_loses_no_acknowledged_dump(seed: int) -> None:
     found = torture(4, seed=seed, actions=1)
     assert found["problems"] == []
     assert sum(found["outcomes"].values()) == 4
@@ -59,14 +59,14 @@ def test_each_life_lacks_some_actions_and_repeats_others(tmp_path: Path) -> None
         assert any(life.count(name) > 1 for life in lives)
 
 
-def test_a_disk_that_holds_a_folder_is_that_folder_whatever_is_lost(tmp_path: Path) -> None:
+def test_a_simulated_disk_with_a_synced_folder_loses_nothing_of_it(tmp_path: Path) -> None:
     write(tmp_path / "from/a/b.bin", b"some")
     write(tmp_path / "from/c.bin", b"")
     Disk.holding(tmp_path / "from").write_left(tmp_path / "to", random.Random(1))  # noqa: S311
     assert files_of(tmp_path / "to") == files_of(tmp_path / "from")
 
 
-def test_what_is_known_of_dumps_is_missed(tmp_path: Path) -> None:
+def test_the_power_loss_check_notices_missing_dumps_and_changes(tmp_path: Path) -> None:
     store, known = tmp_path / "store", Marks(set)
     with Warehouse.open_to_write(store, create=True) as warehouse:
         warehouse.ingest([tiny_incoming(number) for number in range(4)])

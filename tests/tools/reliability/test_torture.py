@@ -45,20 +45,20 @@ def test_damage_to_a_log_is_reported_and_costs_no_other_record() -> None:
     assert (found["problems"], found["outcomes"]) == ([], {"cut": 2, "flip": 2, "zero": 2})
 
 
-def test_nothing_acknowledged_is_lost_at_random_moments() -> None:
+def test_kills_at_random_moments_lose_no_acknowledged_dump() -> None:
     found = intake.torture(5, seed=SEED)
     assert found["problems"] == []
     assert found["outcomes"]["killed"] >= 3
 
 
-def test_nothing_acknowledged_is_lost_between_commit_and_clearing() -> None:
+def test_kills_between_commit_and_log_clearing_lose_no_acknowledged_dump() -> None:
     found = intake.torture(3, seed=SEED, points=("log sync", "committed", "log clear"))
     assert found["problems"] == []
     assert len(found["outcomes"]) == 3
 
 
 @pytest.mark.parametrize("points", [(), ("spool sealed", "committed")])
-def test_nothing_that_a_service_acknowledged_is_lost(points: tuple[str, ...]) -> None:
+def test_killing_a_service_loses_no_acknowledged_dump(points: tuple[str, ...]) -> None:
     found = service_kills.torture(2, seed=SEED, points=points)
     assert found["problems"] == []
     assert found["acknowledged"] > 0

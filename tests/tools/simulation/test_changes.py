@@ -12,7 +12,7 @@ PLANS = [plan_farm(FarmSize(6, 30, 3, 10, 50), seed) for seed in range(20)]
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.seed)
-def test_no_build_has_two_changes_and_no_operator_but_for_its_repair(plan):
+def test_planned_changes_have_distinct_builds_and_operators_except_for_repairs(plan):
     builds = [change.build for change in plan.changes]
     assert len(set(builds)) == len(builds)
     assert builds == sorted(builds)
@@ -58,7 +58,7 @@ def test_truth_tells_from_and_to_which_build_a_change_holds(plan):
     assert {told["kind"] for told in repaired} <= {"regression"}
 
 
-def test_an_effect_is_the_operator_and_what_holds_it():
+def test_a_planted_change_affects_the_operator_and_what_contains_it():
     program = PLANS[0].families[1].program  # conv-xnnpack
     (pooling,) = (
         key for key in program.key_operators() if key.event_name == "Max Pooling (NHWC, F32) #1"

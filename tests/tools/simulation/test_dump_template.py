@@ -63,7 +63,7 @@ def test_times_put_in_come_out_again_and_nothing_else_changes(random):
 @pytest.mark.parametrize(
     "name", ["cnn_portable_n20", "mixed_xnnpack_n20_debug", "lstm_xnnpack_n20", "step_api"]
 )
-def test_its_own_times_give_the_dump_itself(name):
+def test_a_template_with_its_own_times_gives_the_original_dump(name):
     dump = (CORPUS / f"real/{name}.etdp").read_bytes()
     template = DumpTemplate(dump)
     assert template.with_times(template.starts, template.ends) == dump

@@ -138,7 +138,7 @@ def draw(noise: Noise, run_count: int = 400) -> np.ndarray:
 STILL = Noise(jitter=0, drift=0, process=0, session=0, heating=0, outlier_share=0)
 
 
-def test_without_noise_only_the_first_iteration_differs():
+def test_a_simulated_dump_without_noise_varies_only_in_its_first_iteration():
     times = draw(STILL)
     steady = times[1:]
     assert (steady == steady[0]).all()

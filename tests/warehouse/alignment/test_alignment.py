@@ -87,7 +87,7 @@ def test_swapped_programs_have_the_opposite_alignment() -> None:
     assert differing <= 3  # ties between equals
 
 
-def test_an_operator_that_is_inserted_before_its_like_is_the_new_one() -> None:
+def test_an_operator_inserted_before_an_equal_one_is_the_new_one() -> None:
     base = kernels(("native_call_convolution.out", 5e5), ("native_call_convolution.out", 2e5))
     new = Item(9, "kernel", "native_call_convolution.out", 9e4, -1)
     assert pairs_of(base, (new, *base)) == {0: 0, 1: 1}

@@ -24,7 +24,7 @@ FOUR = convs((1, 200_000), (2, 210_000), (3, 190_000), (4, 200_000))
 
 
 @pytest.mark.parametrize("new_ns", [200_000, 150_000, 350_000])
-def test_which_of_five_convolutions_is_new_is_a_guess_if_four_were_as_fast(new_ns: float) -> None:
+def test_the_new_one_of_five_equally_fast_convolutions_is_a_guess(new_ns: float) -> None:
     head = [*FOUR[:2], *convs((5, new_ns)), *FOUR[2:]]
     (found,) = guesses(FOUR, head)
     assert found == Guess(tuple((CONV, n) for n in (1, 2, 3, 4)),
@@ -34,7 +34,7 @@ def test_which_of_five_convolutions_is_new_is_a_guess_if_four_were_as_fast(new_n
 
 
 @pytest.mark.parametrize("new_ns", [9_000, 900_000])
-def test_a_time_that_no_other_can_have_become_decides(new_ns: float) -> None:
+def test_a_distinctive_time_identifies_the_new_operator(new_ns: float) -> None:
     assert guesses(FOUR, [*FOUR[:2], *convs((5, new_ns)), *FOUR[2:]]) == []
 
 
@@ -42,7 +42,7 @@ def test_an_operator_of_another_name_or_module_is_no_guess() -> None:
     assert guesses(FOUR, [*FOUR[:2], (RELU, 1, 200_000), *FOUR[2:]]) == []
 
 
-def test_neighbours_of_another_name_end_the_guess() -> None:
+def test_a_guess_does_not_extend_beyond_operators_of_another_name() -> None:
     base = [*FOUR[:2], (RELU, 1, 9_000), *FOUR[2:]]
     (found,) = guesses(base, [*FOUR[:1], *convs((5, 205_000)), *FOUR[1:2], *base[2:]])
     assert found.base == ((CONV, 1), (CONV, 2))
@@ -54,12 +54,12 @@ def test_only_operators_that_may_have_swapped_their_parts_are_in_the_guess() -> 
     assert found.head == ((CONV, 2), (CONV, 5), (CONV, 3))
 
 
-def test_several_new_ones_are_one_guess() -> None:
+def test_several_new_operators_are_one_guess() -> None:
     (found,) = guesses(FOUR[:2], [FOUR[0], *convs((5, 2e5), (6, 2e5)), FOUR[1]])
     assert [len(found.base), len(found.head)] == [2, 4]
 
 
-def test_an_unknown_time_decides_nothing() -> None:
+def test_an_unknown_time_leaves_the_new_operator_a_guess() -> None:
     (found,) = guesses(FOUR[:1], [*FOUR[:1], *convs((5, float("nan")))])
     assert found.head == ((CONV, 1), (CONV, 5))
 

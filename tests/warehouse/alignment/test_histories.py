@@ -59,7 +59,7 @@ def test_names_follow_a_chain_of_programs() -> None:
     assert found[203] == ("mul", 2)
 
 
-def test_a_revert_brings_the_first_names_back() -> None:
+def test_a_revert_restores_the_first_operator_names() -> None:
     programs = {1: program(1, "conv", "relu"), 2: program(2, "conv", "conv", "relu")}
     ran = [("a", 1, 1), ("a", 2, 2), ("a", 3, 1)]
     times = {
@@ -94,7 +94,7 @@ def test_the_order_of_ingest_does_not_matter() -> None:
     assert answers[0]
 
 
-def test_no_two_operators_of_a_program_get_one_name() -> None:
+def test_operators_of_one_program_get_distinct_names() -> None:
     programs = {
         1: program(1, "conv", "conv", "conv", "relu"),
         2: program(2, "conv", "relu"),

@@ -25,7 +25,7 @@ def test_events_of_whole_runs_are_no_operators() -> None:
     assert program.operators == ()
 
 
-def test_what_a_delegate_logs_is_inside_its_call() -> None:
+def test_events_that_a_delegate_logs_are_inside_its_call() -> None:
     events = [event(n, kind, 2, f"{kind} #1") for n, kind in enumerate(INSIDE)]
     program = Program([*events, event(9, "delegate_call", 2, "DELEGATE_CALL")])
     assert [one.call for one in program.operators] == [3, 3, 3, -1]

@@ -39,7 +39,7 @@ def test_a_file_is_found_by_its_hash_wherever_its_bytes_are(tmp_path: Path) -> N
     assert archive.find("cc") is None
 
 
-def test_its_folder_is_on_disk_before_a_segment_is(
+def test_an_archive_folder_is_synced_before_a_segment_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced = note_synced(monkeypatch)
@@ -47,7 +47,7 @@ def test_its_folder_is_on_disk_before_a_segment_is(
     assert synced == {tmp_path.stat().st_ino}
 
 
-def test_what_was_not_sealed_is_not_there(tmp_path: Path) -> None:
+def test_unsealed_segments_are_not_read(tmp_path: Path) -> None:
     archive = Archive(tmp_path)
     add(archive, Entry(REFUSED, NOW, "sealed"))
     writer = archive.begin()

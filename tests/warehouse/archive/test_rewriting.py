@@ -50,7 +50,7 @@ def test_small_neighbours_become_one_file_with_the_same_entries(archive: Archive
     assert merge_segments(archive) == 0
 
 
-def test_what_was_copied_is_let_go_before_more_is_read(archive: Archive) -> None:
+def test_rewriting_segments_frees_what_it_copied_before_reading_more(archive: Archive) -> None:
     for number in range(8):
         add(archive, f"{number}", bytes(ROW_GROUP_BYTES // 2 - 1))
     before, held = pa.total_allocated_bytes(), []
@@ -78,7 +78,7 @@ def test_segments_are_merged_neither_over_a_gap_nor_when_large_nor_when_few(
     assert merge_segments(archive) == 0
 
 
-def test_what_packs_well_is_not_merged_again_and_again(
+def test_segments_that_compress_well_are_not_merged_repeatedly(
     archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tracehouse.warehouse.archive.rewriting.SMALL_DATA_BYTES", 3 * PART_BYTES)
@@ -90,7 +90,7 @@ def test_what_packs_well_is_not_merged_again_and_again(
     assert merge_segments(archive) == 0
 
 
-def test_what_a_killed_merge_left_is_cleared(archive: Archive) -> None:
+def test_merging_clears_what_a_killed_merge_left(archive: Archive) -> None:
     for name in "abc":
         add(archive, name)
     small = {one.path: one.path.read_bytes() for one in archive.segments()}

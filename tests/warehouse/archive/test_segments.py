@@ -77,7 +77,7 @@ def test_a_segment_appears_only_when_it_is_sealed_and_is_never_written_again(
     assert segment.path.stat().st_mode & 0o222 == 0
 
 
-def test_entries_are_on_disk_before_they_are_sealed_where_their_end_is_told(tmp_path: Path) -> None:
+def test_ending_a_segment_puts_its_entries_on_disk_before_it_is_sealed(tmp_path: Path) -> None:
     writer = SegmentWriter(tmp_path, 3)
     writer.add([file_entry(DUMP, b"x")])
     digest = writer.end().result()
@@ -88,7 +88,7 @@ def test_entries_are_on_disk_before_they_are_sealed_where_their_end_is_told(tmp_
 
 
 @pytest.mark.parametrize("is_ended", [False, True])
-def test_nothing_is_left_of_a_segment_that_is_discarded(tmp_path: Path, is_ended: bool) -> None:
+def test_a_discarded_segment_leaves_no_file(tmp_path: Path, is_ended: bool) -> None:
     writer = SegmentWriter(tmp_path, 1)
     writer.add([file_entry(DUMP, os.urandom(1 << 20))])
     if is_ended:
@@ -131,7 +131,7 @@ def test_bytes_are_not_copied_before_they_are_compressed(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "zeros", "empty", "gone"])
-def test_damage_anywhere_is_told(tmp_path: Path, damage: str) -> None:
+def test_damage_anywhere_in_a_segment_is_detected(tmp_path: Path, damage: str) -> None:
     segment = seal(tmp_path, [file_entry(DUMP, os.urandom(3000)) for _ in range(40)])
     whole = segment.path.read_bytes()
     segment.path.chmod(0o600)
@@ -156,7 +156,7 @@ def test_damage_anywhere_is_told(tmp_path: Path, damage: str) -> None:
         assert [hashlib.sha256(data).hexdigest() for data in found] == hashes
 
 
-def test_segments_that_were_written_over_each_other_are_told(tmp_path: Path) -> None:
+def test_swapped_segments_are_detected(tmp_path: Path) -> None:
     segments = [seal(tmp_path, [file_entry(DUMP, b"xy"[n : n + 1])], 1 + n) for n in (0, 1)]
     contents = [one.path.read_bytes() for one in segments]
     for segment, content in zip(segments, reversed(contents), strict=True):
@@ -176,7 +176,7 @@ def test_the_name_of_a_store_may_look_like_an_address(
     assert [bytes(entry.data) for _, entry in read_entries(segment)] == [b"x"]
 
 
-def test_a_segment_is_readable_by_those_who_may_enter_its_folder(tmp_path: Path) -> None:
+def test_a_segment_has_no_more_permissions_than_its_folder(tmp_path: Path) -> None:
     for mode in (0o700, 0o755):
         folder = tmp_path / f"{mode:o}"
         folder.mkdir()

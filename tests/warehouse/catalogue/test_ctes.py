@@ -20,7 +20,7 @@ def test_ctes_are_told_apart_from_the_body():
 
 
 @pytest.mark.parametrize("text", ["SELECT 1", "WITH RECURSIVE a AS (SELECT 1) SELECT * FROM a"])
-def test_what_has_none_or_is_recursive_stays_whole(text):
+def test_a_query_without_ctes_or_with_recursive_ones_is_not_split(text):
     assert split_ctes(text) == ((), text)
 
 
@@ -32,7 +32,7 @@ def test_uses_are_counted_behind_a_cte_only():
     assert {cte.name: count_uses(cte.name, found) for cte in found.ctes} == {"a": 2, "b": 2, "t": 0}
 
 
-def test_nothing_of_a_query_is_lost():
+def test_splitting_ctes_keeps_every_part_of_a_query():
     def leaves(text):
         statement = split_ctes(text)
         if not statement.ctes:

@@ -18,7 +18,7 @@ from tracehouse.warehouse.catalogue.dialect import duckdb_text, with_macros, wit
         ("element_at(a, 2)", "list_extract(a, 2)"),
     ],
 )
-def test_what_engines_spell_differently_is_translated_outside_texts_and_comments(text, marked):
+def test_sql_dialects_are_translated_outside_of_strings_and_comments(text, marked):
     assert duckdb_text(text) == marked
 
 

@@ -66,7 +66,7 @@ def test_a_column_has_the_unit_that_it_states_or_else_that_of_its_name():
         parse_header(text.replace("change", "furlong"), "x.sql")
 
 
-def test_names_alone_are_those_of_the_glossary():
+def test_header_entries_without_text_come_from_the_glossary():
     section = (
         "-- params:\n--   run\n--\n-- columns:\n--   device,\n--   x INT X.\n--   model, run\n"
     )
@@ -98,7 +98,7 @@ def test_header_without_parameters_and_description_is_enough():
         ("p  TAG_KEY(x|y) OF a.b = NULL  D.", {"choices": ("x", "y"), "names": Names("a", "b")}),
     ],
 )
-def test_parameter_tells_what_it_may_be(entry, facts):
+def test_a_parameter_header_states_range_default_and_choices(entry, facts):
     text = f"-- a: B.\n--\n-- params:\n--   {entry}\n--\n-- columns:\n--   c  INT  D.\n"
     (parameter,) = parse_header(text, "x.sql").params
     assert {name: getattr(parameter, name) for name in facts} == facts

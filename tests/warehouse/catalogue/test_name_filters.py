@@ -97,7 +97,7 @@ def test_names_and_globs_become_names_of_the_store(values, resolved):
         ({"group_by": "o_s"}, "no tag or attribute 'o_s'; did you mean os?"),
     ],
 )
-def test_what_matches_nothing_is_an_error_that_tells_what_there_is(values, problem):
+def test_a_filter_that_matches_nothing_is_an_error_that_lists_the_names(values, problem):
     with pytest.raises(ParameterError) as error:
         _resolve(**values)
     (name,) = values
@@ -106,7 +106,7 @@ def test_what_matches_nothing_is_an_error_that_tells_what_there_is(values, probl
     assert "\n" not in str(error.value)
 
 
-def test_in_an_empty_store_there_is_nothing():
+def test_any_name_is_unknown_in_an_empty_store():
     empty = dict.fromkeys(STORE, ())
     for values in ({"device": ["a"]}, {"base": "a"}, {"dump": 1}, {"tag": ["a=b"]}):
         with pytest.raises(ParameterError, match="; none exist"):
@@ -135,6 +135,6 @@ def test_names_are_found_in_any_form_of_unicode():
     assert len(_resolve(store, tag=[f"{decomposed}={decomposed}"])) == 1
 
 
-def test_one_name_is_no_glob():
+def test_a_parameter_that_takes_one_name_refuses_a_glob():
     with pytest.raises(ParameterError, match="'b\\*' is not in the store"):
         _resolve(base="b*")

@@ -101,7 +101,7 @@ def test_a_question_that_fits_one_portion_is_not_split(models):
 @pytest.mark.parametrize(
     ("name", "weight"), [("outlier_runs", 300), ("stability", 30 * RUN_WEIGHT)]
 )
-def test_events_weigh_only_where_a_query_reads_them(models, name, weight):
+def test_portions_count_events_only_for_queries_that_read_them(models, name, weight):
     query = find_query(name)
     farm = models._session.answering.for_query(query, {})
     values = resolve_parameters(farm, query, {})
@@ -142,7 +142,7 @@ def test_a_portion_is_halved_down_to_single_names():
         ("numeric_divergence", {"base": "old", "head": "new"}, "n_debug_events"),
     ],
 )
-def test_events_weigh_only_where_there_is_what_they_are_read_for(name, params, column):
+def test_portions_count_events_only_of_dumps_with_the_needed_data(name, params, column):
     query, farm = find_query(name), farm_for(name)
     values = resolve_parameters(farm, query, params)
     (whole,) = split_question(farm, query, "device", values, most=1 << 40)

@@ -63,7 +63,7 @@ def test_a_question_that_would_take_too_long_names_filters_that_it_lacks(store, 
     assert _rows(portions, is_ordered=is_ordered) == _rows(whole, is_ordered=is_ordered)
 
 
-def test_a_question_about_one_device_is_answered_whatever_it_takes(store, many):
+def test_a_query_about_one_device_is_never_refused_as_too_slow(store, many):
     params = {"device": "device-1"}
     assert _ask(store, "dump_values", params, seconds=1e-9).num_rows
 
@@ -141,7 +141,7 @@ def test_a_views_own_query_is_not_sampled(store, many):
     assert answer_query(connection, query, {}, seconds=1e-9).num_rows
 
 
-def test_what_every_portion_takes_is_no_part_of_the_pace():
+def test_the_fixed_cost_of_a_portion_does_not_count_in_its_pace():
     assert _Cost(4.0, 30).pace(_Cost(2.0, 10)) == pytest.approx(0.1)
     assert _Cost(1.0, 30).pace(_Cost(2.0, 10)) == 0.0
     assert _Cost(3.0, 30).pace(_Cost(2.0, 30)) == pytest.approx(0.1)

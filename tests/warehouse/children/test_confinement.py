@@ -64,7 +64,7 @@ def run(code: str, *arguments: str) -> dict[str, Any]:
     return printed
 
 
-def test_nothing_but_the_confinement_stops_the_attempts(folder: str) -> None:
+def test_the_attempts_succeed_without_confinement(folder: str) -> None:
     outcomes = run("print(json.dumps(try_all(sys.argv[1])))", folder)
     assert "EPERM" not in {outcomes[name] for name in ALLOWED}
     tried = ("fork", "socket", "socket_pair", "read_file", "write_file", "list_folder")
@@ -135,7 +135,7 @@ def test_seccomp_alone_keeps_all_away(folder: str) -> None:
 
 
 @needs_seccomp
-def test_threads_that_run_already_are_filtered_too() -> None:
+def test_confinement_also_filters_threads_that_already_run() -> None:
     code = """
 go, outcomes = threading.Event(), {}
 def wait():
@@ -215,7 +215,9 @@ def test_a_decoding_child_says_which_layers_it_has() -> None:
     assert layers == {"landlock": LANDLOCK_VERSION > 0, "seccomp": HAS_SECCOMP}
 
 
-def test_a_layer_that_is_missing_is_told_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_confinement_layer_is_reported_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refuse() -> str:
         raise OSError(38, "Function not implemented")
 
@@ -227,7 +229,7 @@ def test_a_layer_that_is_missing_is_told_with_the_reason(monkeypatch: pytest.Mon
     assert {layer.detail for layer in confinement.confine()} == {"only Linux has it"}
 
 
-def test_a_machine_whose_calls_are_not_known_has_no_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_architecture_has_no_seccomp_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confinement, "find_machine", lambda: None)
     with pytest.raises(OSError, match="no filter for"):
         confinement.filter_calls()

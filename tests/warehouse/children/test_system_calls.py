@@ -81,13 +81,13 @@ def test_every_refused_call_ends_with_an_error_whatever_it_is_given(machine: Mac
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_what_starts_reaches_or_opens_anything_is_refused(name: str) -> None:
+def test_calls_that_start_processes_or_open_files_or_sockets_are_refused(name: str) -> None:
     wanted = REFUSED - NOT_ON_ARM if name == "aarch64" else REFUSED
     assert wanted - refused_calls(MACHINES[name]).keys() == set()
 
 
 @machines
-def test_all_other_calls_are_allowed(machine: Machine) -> None:
+def test_the_filter_allows_all_other_system_calls(machine: Machine) -> None:
     special = {435, machine.clone, *machine.of_own_process}
     others = set(range(463)) - set(refused_calls(machine).values()) - special
     assert {outcome(machine, number) for number in others} == {0}
@@ -158,7 +158,9 @@ def test_numbers_are_those_of_the_kernel_s_headers(name: str) -> None:
     assert len(refused_calls(machine).keys() - named.keys()) <= 3  # older headers lack some
 
 
-def test_this_machine_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_system_call_table_is_found_by_the_machine_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     for name, machine in MACHINES.items():
         found = os.uname_result(("Linux", "", "", "", name))

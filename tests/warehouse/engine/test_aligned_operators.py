@@ -108,7 +108,7 @@ def test_operators_keep_their_names_when_the_program_changes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", cross_section(FARMS, len(FARMS)))
-def test_a_lake_names_them_as_the_store_does(tmp_path: Path, name: str) -> None:
+def test_a_lake_aligns_operators_as_the_store_does(tmp_path: Path, name: str) -> None:
     with Warehouse.open(farm(name), read_only=True) as store:
         expected = values(store)
         of_build = store.query("build_history", event="*", build="b2").to_pylist()
@@ -119,7 +119,7 @@ def test_a_lake_names_them_as_the_store_does(tmp_path: Path, name: str) -> None:
         assert lake.query("build_history", event="*", build="b2").to_pylist() == of_build
 
 
-def test_an_open_store_names_them_anew_after_each_ingest(tmp_path: Path) -> None:
+def test_an_open_store_realigns_operators_after_each_ingest(tmp_path: Path) -> None:
     before, after, _ = FARMS["a kernel before its like"]
     folder = write_farm(tmp_path / "in", before, after)
     with Warehouse.open(tmp_path / "store", create=True) as store:
@@ -152,7 +152,7 @@ def test_an_open_store_keeps_names_of_runs_until_it_changes(tmp_path: Path) -> N
         assert store.query("tax_history") == first
 
 
-def test_other_tools_see_operators_under_their_own_names() -> None:
+def test_other_tools_see_operators_under_unaligned_names() -> None:
     file = farm("a kernel before its like") / "warehouse.duckdb"
     with duckdb.connect(str(file), read_only=True) as plain:
         rows = plain.execute(

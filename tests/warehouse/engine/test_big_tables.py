@@ -56,12 +56,12 @@ def store(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("new_stores_are_built")
-def test_a_new_store_has_none(tmp_path: Path) -> None:
+def test_a_new_store_has_no_keys(tmp_path: Path) -> None:
     Warehouse.open_to_write(tmp_path / "new", create=True).close()
     assert find_keys_of(tmp_path / "new" / FILE_NAME) == []
 
 
-def test_snapshots_compacted_and_rebuilt_stores_have_none(store: Path) -> None:
+def test_snapshots_and_compacted_or_rebuilt_stores_have_no_keys(store: Path) -> None:
     (snapshot,) = find_snapshots(store)
     assert find_keys_of(snapshot.path) == []
     request_compaction(store)  # so that the copy is used although it is not smaller

@@ -80,7 +80,7 @@ def test_a_parent_comes_before_its_child_unless_they_are_in_a_circle(
 
 
 @given(_BUILDS)
-def test_without_parents_builds_have_the_order_of_what_they_state(
+def test_builds_without_parents_are_ordered_by_their_dates_and_ordinals(
     builds: list[BuildFacts],
 ) -> None:
     ordered = order_builds([build._replace(parent=None) for build in builds])
@@ -92,7 +92,7 @@ def test_without_parents_builds_have_the_order_of_what_they_state(
 
 @pytest.mark.parametrize("late", range(1, 10))
 @pytest.mark.parametrize("is_whole", [True, False])
-def test_one_late_commit_moves_alone(late: int, is_whole: bool) -> None:
+def test_one_late_commit_date_does_not_reorder_the_branch(late: int, is_whole: bool) -> None:
     stated = range(99) if is_whole else [late + 1]
     assert names(chain(9, late, stated)) == "m1 m2 m3 m4 m5 m6 m7 m8 m9"
 
@@ -203,7 +203,7 @@ def test_an_implausible_clock_does_not_count(days: int) -> None:
     assert [row[0] for row in _ordered(store.connect())] == ["c", "b", "a"]
 
 
-def test_of_two_clocks_the_later_one_counts() -> None:
+def test_a_build_of_two_devices_has_the_later_of_their_times() -> None:
     store = recorded(
         ("b", "x", LONG_AGO - 700 * _DAY), ("b", "y", LONG_AGO + _DAY), ("c", "x", LONG_AGO)
     )
@@ -215,7 +215,7 @@ def test_builds_without_any_clock_come_last_by_name() -> None:
     assert _ordered(store.connect()) == [("c", LONG_AGO, 1), ("a", None, 0), ("b", None, 0)]
 
 
-def test_what_is_stored_is_brought_up_to_date_for_the_builds_that_changed_alone() -> None:
+def test_the_build_order_is_updated_only_for_changed_builds() -> None:
     connection = recorded(("a", "x", LONG_AGO), ("b", "x", LONG_AGO + _DAY)).connect()
     text = "UPDATE dumps SET captured_at = captured_at + INTERVAL 2 DAY WHERE build_id = ?"
     connection.execute(text, [1])

@@ -21,7 +21,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
         yield opened
 
 
-def test_what_takes_too_long_is_interrupted(warehouse: Warehouse) -> None:
+def test_a_statement_beyond_its_deadline_is_interrupted(warehouse: Warehouse) -> None:
     reader = warehouse.reader()
     with pytest.raises(SlowAnswerError, match=r"takes more than 0\.1 s"), reader.within(0.1):
         reader.sql(ENDLESS)
@@ -50,14 +50,14 @@ def ask_late(reader: Warehouse) -> None:
     reader.sql(ENDLESS)
 
 
-def test_what_is_in_time_is_answered_and_fails_as_ever(warehouse: Warehouse) -> None:
+def test_a_query_within_its_deadline_answers_or_fails_as_without_one(warehouse: Warehouse) -> None:
     with warehouse.within(60):
         assert warehouse.query("dumps").num_rows == 0
     with pytest.raises(ParameterError), warehouse.within(60):
         warehouse.query("dumps", device="nobody")
 
 
-def test_no_thread_is_left_behind(warehouse: Warehouse) -> None:
+def test_a_deadline_leaves_no_thread_behind(warehouse: Warehouse) -> None:
     before = threading.active_count()
     with warehouse.within(60):
         assert threading.active_count() == before + 1

@@ -34,7 +34,7 @@ def test_a_store_without_a_record_has_no_failures(tmp_path: Path) -> None:
     assert not (tmp_path / RECORD_NAME).exists()
 
 
-def test_each_failure_is_counted_and_answered_in_another_way(tmp_path: Path) -> None:
+def test_repeated_checkpoint_failures_disable_a_compression(tmp_path: Path) -> None:
     seen = []
     for number in range(3):
         record_failure(tmp_path, f"fault {number}")
@@ -61,7 +61,7 @@ def test_a_rebuild_is_wanted_until_it_is_done_or_given_up(tmp_path: Path) -> Non
     assert given_up.rebuilt_at == rebuilt.rebuilt_at
 
 
-def test_another_version_of_duckdb_begins_anew(tmp_path: Path) -> None:
+def test_another_version_of_duckdb_resets_the_failure_record(tmp_path: Path) -> None:
     for _ in range(3):
         record_failure(tmp_path, "fault")
     kept = json.loads((tmp_path / RECORD_NAME).read_text())
@@ -73,7 +73,7 @@ def test_another_version_of_duckdb_begins_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "nonsense", '{"failure_count": "x"}', "\xff"])
-def test_a_damaged_record_is_no_record(tmp_path: Path, text: str) -> None:
+def test_a_damaged_failure_record_counts_as_no_failures(tmp_path: Path, text: str) -> None:
     (tmp_path / RECORD_NAME).write_text(text, encoding="latin-1")
     assert read_failures(tmp_path) == FailedCheckpoints()
     record_failure(tmp_path, "fault")

@@ -24,7 +24,7 @@ def _ask(connection, expression, *values):
     return connection.execute(f"SELECT {expression}", values).fetchone()[0]
 
 
-def test_other_functions_have_no_figures_without_values(connection):
+def test_statistics_functions_without_values_give_null(connection):
     assert _ask(connection, "find_gap($1::DOUBLE[])", [1.0]) is None
     assert _ask(connection, "find_gap($1::DOUBLE[])", None) is None
     assert _ask(connection, "smallest_change($1::DOUBLE[])", None) is None
@@ -52,7 +52,7 @@ def test_a_statement_names_the_functions_that_it_calls():
     assert [function.name for function in named] == ["find_gap"]
 
 
-def test_a_statement_of_a_user_may_call_them(tmp_path):
+def test_user_statements_may_call_our_functions(tmp_path):
     with Warehouse.open(tmp_path / "s", create=True) as store:
         found = store.sql("SELECT Find_Gap ($a).width AS s", {"a": [0.0, 0.01] * 9 + [0.5] * 9})
     assert found.to_pylist() == [{"s": pytest.approx(0.49)}]

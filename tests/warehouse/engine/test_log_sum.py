@@ -105,7 +105,7 @@ def test_a_log_that_a_checkpoint_took_in_is_not_missed(file: Path) -> None:
 
 
 @pytest.mark.slow
-def test_zeros_among_equal_values_that_duckdb_would_read_are_told(tmp_path: Path) -> None:
+def test_zeros_written_into_a_log_are_found_even_where_duckdb_would_not(tmp_path: Path) -> None:
     whole = tmp_path / "whole" / "some.duckdb"
     whole.parent.mkdir()
     make_table(whole, 1000)
@@ -131,7 +131,7 @@ def test_zeros_among_equal_values_that_duckdb_would_read_are_told(tmp_path: Path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("read_only", [False, True])
-def test_a_log_that_no_longer_begins_like_one_is_told_and_rebuilt(
+def test_a_log_with_a_damaged_beginning_is_reported_and_rebuilt(
     file: Path, tmp_path: Path, read_only: bool
 ) -> None:
     change(log_of(file), 0, 1, b"\0")
@@ -147,7 +147,7 @@ def test_a_log_that_no_longer_begins_like_one_is_told_and_rebuilt(
 
 
 @pytest.mark.parametrize("share", cross_section([0.3, 0, 0.9], 3))
-def test_a_log_that_was_cut_is_told_with_its_remedy(bare: Path, share: float) -> None:
+def test_a_truncated_log_is_reported_with_the_remedy(bare: Path, share: float) -> None:
     data = log_of(bare).read_bytes()
     log_of(bare).write_bytes(data[: int(len(data) * share)])
     with pytest.raises(StoreError, match=r"wal is truncated: .* move warehouse.duckdb.wal and"):
@@ -182,7 +182,7 @@ def test_a_store_closed_leaves_no_record(file: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_committed_after_the_last_record_is_kept(file: Path, tmp_path: Path) -> None:
+def test_commits_after_the_last_log_record_are_kept(file: Path, tmp_path: Path) -> None:
     before = sum_of(file).read_bytes()
     with Warehouse.open_to_write(file.parent) as warehouse:
         for number in (3, 4):
@@ -194,7 +194,7 @@ def test_what_was_committed_after_the_last_record_is_kept(file: Path, tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_record_of_an_older_log_says_nothing_of_a_younger_one(file: Path, tmp_path: Path) -> None:
+def test_a_checksum_record_of_an_older_log_is_ignored(file: Path, tmp_path: Path) -> None:
     old = sum_of(file).read_bytes()
     with Warehouse.open_to_write(file.parent) as warehouse:
         warehouse.snapshot()
@@ -209,7 +209,7 @@ def test_a_record_of_an_older_log_says_nothing_of_a_younger_one(file: Path, tmp_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("torn", [b"", bytes(20), bytes(19), b"x" * 4096])
-def test_a_torn_record_says_nothing(file: Path, tmp_path: Path, torn: bytes) -> None:
+def test_a_torn_checksum_record_is_ignored(file: Path, tmp_path: Path, torn: bytes) -> None:
     sum_of(file).write_bytes(torn)
     with Warehouse.open_to_write(file.parent) as warehouse:
         warehouse.ingest([tiny_incoming(3)])

@@ -24,7 +24,7 @@ def test_values_are_long_that_duckdb_keeps_apart() -> None:
     assert find_long_values([text.slice(0, 2), pa.table({})]) == LongValues()
 
 
-def test_those_of_a_vector_are_held_twice() -> None:
+def test_long_values_of_a_vector_count_twice_in_memory() -> None:
     many = LongValues(1 << 30, 1 << 16) + LongValues(1 << 30, 1 << 10)
     few = LongValues(1 << 20, 1 << 16)
 
@@ -32,7 +32,7 @@ def test_those_of_a_vector_are_held_twice() -> None:
     assert few.held_bytes == 2 << 20
 
 
-def test_a_store_tells_of_the_longest_that_it_has(tmp_path: Path) -> None:
+def test_a_store_reports_its_longest_value(tmp_path: Path) -> None:
     copy_new_store(tmp_path)
     file = tmp_path / FILE_NAME
     insert = "INSERT INTO tensors SELECT $1, octet_length($2), $2"

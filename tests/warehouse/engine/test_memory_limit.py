@@ -22,7 +22,9 @@ def limit_of(connection: duckdb.DuckDBPyConnection) -> str:
     return str(limit)
 
 
-def test_more_may_be_taken_while_somebody_asks(connection: duckdb.DuckDBPyConnection) -> None:
+def test_a_raised_memory_limit_stays_while_it_is_in_use(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
     memory = MemoryLimit(connection)
     assert limit_of(connection) == "64.0 MiB"
     with memory.raise_limit():
@@ -56,7 +58,9 @@ def test_more_that_is_needed_may_be_taken_from_then_on(
     memory.close()
 
 
-def test_what_is_in_use_is_let_go_of_later(connection: duckdb.DuckDBPyConnection) -> None:
+def test_memory_in_use_is_released_by_a_later_lowering(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
     memory = MemoryLimit(connection)
     connection.execute("SET temp_directory = ''")
     with memory.raise_limit():

@@ -66,7 +66,7 @@ def test_a_reader_of_pools_sees_the_rows_of_their_dumps_alone(full: Path) -> Non
     assert lab["builds"] < everything["builds"]
 
 
-def test_what_is_of_no_pool_is_hidden_from_a_reader_of_pools(full: Path) -> None:
+def test_dumps_without_a_pool_are_hidden_from_a_reader_of_pools(full: Path) -> None:
     everything, none = counts(full), counts(full, "none yet")
     assert all(everything.values())
     assert {table for table, count in none.items() if count} == {"archive_segments"}

@@ -129,7 +129,7 @@ def test_a_store_is_sealed_whenever_a_writer_closes_it(file: Path) -> None:
 
 
 @pytest.mark.parametrize("is_left", [True, False])
-def test_what_another_program_put_into_a_sealed_store_is_found(file: Path, is_left: bool) -> None:
+def test_tampering_with_a_sealed_store_is_detected(file: Path, is_left: bool) -> None:
     before = file.stat()
     tamper(file, *([_LEAVE_A_LOG] if is_left else []), MACRO)
     assert log_of(file).exists() == is_left
@@ -173,13 +173,15 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_seal_is_of_one_file_as_it_was_and_ours(file: Path, change: str) -> None:
+def test_any_change_of_the_file_or_its_owner_breaks_the_seal(file: Path, change: str) -> None:
     assert is_spared(file)
     changed = CHANGES[change](file)
     assert not is_spared(changed if isinstance(changed, Path) else file)
 
 
-def test_another_users_seal_says_nothing(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_seal_of_another_user_is_not_trusted(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     user = file.stat().st_uid
     monkeypatch.setattr(os, "geteuid", lambda: user + 1)
     assert not is_spared(file)
@@ -218,7 +220,7 @@ def test_snapshots_are_sealed_and_their_seals_go_with_them(file: Path) -> None:
 
 @pytest.mark.system
 @pytest.mark.parametrize("read_only", [True, False])
-def test_a_look_at_the_seal_does_not_let_go_of_duckdbs_lock(file: Path, read_only: bool) -> None:
+def test_reading_the_seal_keeps_duckdbs_lock(file: Path, read_only: bool) -> None:
     write = f"import duckdb; duckdb.connect({str(file)!r})"
     with open_now(file.parent, read_only=read_only):
         found = subprocess.run([sys.executable, "-c", write], capture_output=True, text=True)

@@ -50,7 +50,7 @@ def connection() -> duckdb.DuckDBPyConnection:
     return duckdb.connect()
 
 
-def test_what_is_allowed_exists(connection: duckdb.DuckDBPyConnection) -> None:
+def test_all_allowed_functions_exist_in_duckdb(connection: duckdb.DuckDBPyConnection) -> None:
     def names(text: str) -> set[str]:
         return {name for (name,) in connection.execute(text).fetchall()}
 
@@ -74,7 +74,7 @@ def test_views_recipes_and_operators_may_be_asked(connection: duckdb.DuckDBPyCon
         assert check_statement(connection, text), text
 
 
-def test_misspelt_function_is_told_with_the_nearest_one(
+def test_a_misspelt_function_is_reported_with_the_nearest_one(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
     with pytest.raises(StatementError, match=r"calls cuont, .*; did you mean count\?"):

@@ -111,7 +111,7 @@ def test_the_directories_of_a_new_store_are_on_disk(
 
 
 @pytest.mark.parametrize("has_store_file", [False, True])
-def test_what_a_broken_off_making_or_rebuild_left_is_cleared_away(
+def test_files_left_by_an_interrupted_creation_or_rebuild_are_deleted(
     tmp_path: Path, has_store_file: bool
 ) -> None:
     if has_store_file:
@@ -136,7 +136,7 @@ def test_one_process_has_one_writer(store: Path) -> None:
         Warehouse.open_to_write(store)
 
 
-def test_who_waits_comes_in_when_the_other_leaves(store: Path) -> None:
+def test_a_waiting_writer_gets_the_store_when_the_other_closes_it(store: Path) -> None:
     first = Warehouse.open_to_write(store)
     threading.Timer(0.1, first.close).start()
     with Warehouse.open_to_write(store, wait=60):
@@ -146,14 +146,14 @@ def test_who_waits_comes_in_when_the_other_leaves(store: Path) -> None:
         assert time.monotonic() - start >= 0.2
 
 
-def test_a_failed_opening_lets_the_store_go(tmp_path: Path) -> None:
+def test_a_failed_opening_releases_the_store(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).write_bytes(b"important" * 10000)
     for read_only in (True, False, True):
         with pytest.raises(StoreError, match="not a tracehouse store"):
             open_now(tmp_path, read_only=read_only)
 
 
-def test_where_locks_do_not_work_a_store_is_refused(
+def test_a_file_system_without_locks_is_refused(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_file: int, _kind: int) -> None:

@@ -54,7 +54,7 @@ def write_by_turns(store: Path) -> None:
     write(store, LONG).release()
 
 
-def test_a_writer_comes_in_among_readers_of_whom_one_is_always_in(store: Path) -> None:
+def test_a_writer_gets_in_between_overlapping_readers(store: Path) -> None:
     lock, turned_away = read(store), 0
     with ThreadPoolExecutor(1) as pool:
         writer: Future[StoreLock] = pool.submit(write, store, 5.0)
@@ -72,7 +72,7 @@ def test_a_writer_comes_in_among_readers_of_whom_one_is_always_in(store: Path) -
     read(store).release()
 
 
-def test_who_reads_already_keeps_a_waiting_writer_out(store: Path) -> None:
+def test_an_active_reader_keeps_a_writer_waiting(store: Path) -> None:
     lock = read(store)
     with pytest.raises(StoreLockedError):
         write(store, 0.2)
@@ -126,7 +126,7 @@ def test_a_killed_waiter_leaves_nothing(store: Path) -> None:
 
 
 @pytest.mark.system
-def test_a_lock_that_outlives_its_holder_for_a_moment_shuts_nobody_out(store: Path) -> None:
+def test_a_lock_that_briefly_outlives_its_holder_is_waited_for(store: Path) -> None:
     holder = os.fork()
     if not holder:
         lock = StoreLock.for_writing(store, is_shared=False, wait=0)
@@ -139,7 +139,7 @@ def test_a_lock_that_outlives_its_holder_for_a_moment_shuts_nobody_out(store: Pa
     StoreLock.for_writing(store, is_shared=False, wait=0).release()
 
 
-def test_a_writer_that_does_not_wait_turns_nobody_away(store: Path) -> None:
+def test_a_writer_that_does_not_wait_blocks_no_reader(store: Path) -> None:
     lock = read(store)
     with pytest.raises(StoreLockedError):
         write(store)
@@ -148,7 +148,7 @@ def test_a_writer_that_does_not_wait_turns_nobody_away(store: Path) -> None:
 
 
 @pytest.mark.parametrize("is_readable", [True, False])
-def test_where_a_directory_cannot_be_locked_there_is_no_gate(
+def test_the_store_lock_works_where_a_directory_cannot_be_locked(
     store: Path, monkeypatch: pytest.MonkeyPatch, is_readable: bool
 ) -> None:
     flock, open_ = fcntl.flock, os.open

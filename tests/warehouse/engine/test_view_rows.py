@@ -126,7 +126,7 @@ def test_readers_take_kept_rows_and_do_not_work_them_out(path: Path) -> None:
         "DELETE FROM view_rows_state",
     ],
 )
-def test_rows_of_other_dumps_than_there_are_are_not_taken(path: Path, change: str) -> None:
+def test_kept_view_rows_of_other_dumps_are_not_used(path: Path, change: str) -> None:
     with duckdb.connect(str(path / "warehouse.duckdb")) as plain:
         plain.execute(change)
     with Warehouse.open(path, read_only=True) as store:
@@ -142,7 +142,7 @@ def test_the_next_writer_keeps_the_right_rows(path: Path) -> None:
         assert find_wrong_rows(store.writing) == set()
 
 
-def test_a_verification_tells_wrong_rows(path: Path) -> None:
+def test_verification_finds_wrong_rows_of_kept_views(path: Path) -> None:
     with Warehouse.open_to_write(path) as store:
         assert verified(store.writing, path).damages == []
         for view in VIEWS:

@@ -53,7 +53,7 @@ def test_a_store_is_opened_without_a_write_and_settled_when_there_is_room(killed
     warehouse.close()
 
 
-def test_a_log_is_left_alone_by_a_process_that_never_settled_it(killed: Path) -> None:
+def test_a_patient_opening_leaves_a_killed_writers_log_alone(killed: Path) -> None:
     log = log_of(killed / FILE_NAME).read_bytes()
     Warehouse.open_to_write(killed, is_patient=True).close()
     assert log_of(killed / FILE_NAME).read_bytes() == log
@@ -86,7 +86,7 @@ def test_a_damaged_file_is_not_opened(killed: Path) -> None:
         Warehouse.open_to_write(killed, is_patient=True)
 
 
-def test_what_a_killed_writer_spilled_is_deleted(store: Path) -> None:
+def test_spill_files_of_a_killed_writer_are_deleted(store: Path) -> None:
     spilled = [
         write(store / f"{FILE_NAME}{suffix}.tmp" / "duckdb_temp_1_0.tmp", b"secret")
         for suffix in ("", ".new")

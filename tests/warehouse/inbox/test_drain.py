@@ -212,7 +212,7 @@ def test_damage_in_a_later_log_harms_no_other(warehouse: Warehouse, store: Path)
     assert (store / "inbox/damaged" / f"{path.stem}-0.bytes").exists()
 
 
-def test_a_log_that_cannot_be_read_loses_none_before_it(store: Path) -> None:
+def test_an_unreadable_log_does_not_lose_dumps_of_earlier_logs(store: Path) -> None:
     hand_over(store, *map(tiny_incoming, range(2)))
     unreadable = store / "inbox" / f"{'9' * 20}-{'0' * 16}.sealed"
     unreadable.mkdir()
@@ -244,7 +244,7 @@ def test_a_torn_end_is_noted_and_kept(warehouse: Warehouse, store: Path) -> None
 @pytest.mark.parametrize(
     "point", cross_section(["log seal", "claim", "decoded", "commit", "log clear"], 5)
 )
-def test_a_drain_that_is_killed_is_gone_on_with(store: Path, point: str) -> None:
+def test_the_next_drain_completes_a_killed_one(store: Path, point: str) -> None:
     hand_over(store, *map(tiny_incoming, range(2)))
     hand_over(store, *map(tiny_incoming, range(2, 4)))
     kill_at(f"{point}:1", lambda: Warehouse.open(store).drain())

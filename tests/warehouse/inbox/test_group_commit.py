@@ -69,7 +69,7 @@ def test_a_caller_writes_a_few_groups_and_a_thread_writes_the_rest() -> None:
     assert len(set(writers)) == 2
 
 
-def test_waiters_of_an_interrupted_write_are_told_to_submit_their_items_again() -> None:
+def test_waiters_of_an_interrupted_write_are_told_to_resubmit_their_items() -> None:
     later: Future[int] = Future()
 
     def write(items: Sequence[int]) -> Sequence[int]:

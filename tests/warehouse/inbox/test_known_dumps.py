@@ -22,7 +22,7 @@ def test_another_dump_that_starts_alike_is_not_known() -> None:
     assert known.manifests([sha256_of(1)[:16] + "f" * 48]) == {}
 
 
-def test_what_was_accepted_is_known_without_a_look() -> None:
+def test_an_accepted_dump_is_known_without_reading_the_store() -> None:
     stored = Stored()
     known = KnownDumps(stored.index())
     known.accept(sha256_of(1), "stated", 10)
@@ -34,7 +34,7 @@ def test_what_was_accepted_is_known_without_a_look() -> None:
     assert (stored.asked, known.backlog_bytes, known.backlog_dumps) == ([], 10, 1)
 
 
-def test_what_is_being_indexed_waits_until_it_is_stored() -> None:
+def test_a_dump_being_indexed_counts_as_waiting_until_it_is_stored() -> None:
     stored = Stored()
     known = KnownDumps(stored.index())
     known.accept(sha256_of(1), "stated", 10)
@@ -47,7 +47,9 @@ def test_what_is_being_indexed_waits_until_it_is_stored() -> None:
 
 
 @pytest.mark.parametrize("most_recent", [0, 100])
-def test_what_was_drained_is_looked_up(most_recent: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drained_dumps_are_looked_up_in_the_store(
+    most_recent: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tracehouse.warehouse.load.stored_dumps._MOST_RECENT", most_recent)
     stored = Stored(7)
     known = KnownDumps(stored.index())
@@ -67,7 +69,7 @@ def test_what_was_drained_is_looked_up(most_recent: int, monkeypatch: pytest.Mon
     assert known.backlog_bytes == 5
 
 
-def test_what_was_refused_is_not_known() -> None:
+def test_refused_dumps_are_not_known() -> None:
     known = KnownDumps(Stored().index())
     known.accept(sha256_of(1), "stated", 10)
     known.begin_draining()
@@ -76,7 +78,7 @@ def test_what_was_refused_is_not_known() -> None:
     assert known.manifests([sha256_of(1)]) == {}
 
 
-def test_what_could_not_be_drained_waits_on() -> None:
+def test_dumps_of_a_failed_drain_stay_in_the_backlog() -> None:
     known = KnownDumps(Stored().index())
     known.accept(sha256_of(1), "stated", 10)
     known.begin_draining()
@@ -89,7 +91,7 @@ def test_what_could_not_be_drained_waits_on() -> None:
     assert (known.backlog_dumps, known.lag_seconds) == (0, 0.0)
 
 
-def test_the_lag_is_that_of_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lag_is_that_of_the_oldest_waiting_dump(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr(accept.time, "monotonic", lambda: now)
     known = KnownDumps(Stored().index())
@@ -105,7 +107,7 @@ def test_the_lag_is_that_of_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
     assert known.lag_seconds == 1.0
 
 
-def test_what_comes_twice_weighs_once() -> None:
+def test_a_dump_accepted_twice_counts_once_in_the_backlog() -> None:
     known = KnownDumps(Stored().index())
     known.accept(sha256_of(1), "stated", 10)
     known.accept(sha256_of(1), "stated", 10)
@@ -113,7 +115,7 @@ def test_what_comes_twice_weighs_once() -> None:
     assert (known.backlog_bytes, known.backlog_dumps) == (10, 1)
 
 
-def test_what_is_indexed_of_a_drain_is_no_backlog_any_more() -> None:
+def test_dumps_indexed_during_a_drain_leave_the_backlog() -> None:
     known = KnownDumps(Stored().index())
     for number, size in ((1, 10), (2, 20)):
         known.accept(sha256_of(number), "stated", size)

@@ -29,7 +29,7 @@ def names(folder: Path) -> list[str]:
     return found
 
 
-def test_what_was_appended_is_found_in_order(tmp_path: Path) -> None:
+def test_appended_deliveries_are_read_in_order(tmp_path: Path) -> None:
     writer = LogWriter(tmp_path)
     writer.append([delivery(1), delivery(2)])
     writer.append([delivery(3)])
@@ -99,7 +99,7 @@ def test_big_files_are_written_whole_and_read_mapped(
     assert mapped == big.files[0]
 
 
-def test_what_failed_is_taken_back_and_the_next_append_goes_on(
+def test_a_failed_append_is_rolled_back_and_the_next_one_succeeds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = LogWriter(tmp_path)

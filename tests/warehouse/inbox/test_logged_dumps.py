@@ -50,7 +50,7 @@ def test_dumps_of_a_log_come_before_the_next_is_proved(logs: list[SealedLog]) ->
         damaged.read()
 
 
-def test_places_of_dumps_are_known_when_they_come(logs: list[SealedLog]) -> None:
+def test_the_log_positions_of_dumps_are_known_when_they_are_read(logs: list[SealedLog]) -> None:
     dumps = LoggedDumps([(logs[0], scanned(logs[0]))])
     made = iter(dumps)
     for number in range(2):
@@ -79,7 +79,7 @@ def test_a_cut_log_says_how_many_acknowledged_dumps_it_lost(tmp_path: Path, left
     assert [file.stat().st_size for file in tmp_path.glob("damaged/*")] == [5] * (left == 1)
 
 
-def test_all_are_counted_that_are_known_of_damaged_ones_too(logs: list[SealedLog]) -> None:
+def test_the_number_of_logged_dumps_includes_damaged_logs(logs: list[SealedLog]) -> None:
     coming: Future[Scan] = Future()
     dumps = LoggedDumps([(logs[0], scanned(logs[0])), (logs[1], coming)])
     assert len(dumps) == 2
@@ -87,7 +87,7 @@ def test_all_are_counted_that_are_known_of_damaged_ones_too(logs: list[SealedLog
     assert len(dumps) == len(list(dumps)) == 4
 
 
-def test_a_log_that_cannot_be_read_is_told_when_its_turn_comes(logs: list[SealedLog]) -> None:
+def test_an_unreadable_log_raises_only_when_its_turn_comes(logs: list[SealedLog]) -> None:
     unread: Future[Scan] = Future()
     unread.set_exception(OSError(5, "Input/output error"))
     made = iter(LoggedDumps([(logs[0], scanned(logs[0])), (logs[1], unread)]))

@@ -46,7 +46,7 @@ def test_a_record_gives_back_what_was_packed(tmp_path: Path) -> None:
         assert (found.manifest, found.end) == (STATED.canonical_json(), path.stat().st_size)
 
 
-def test_companions_that_did_not_come_are_none(tmp_path: Path) -> None:
+def test_a_record_without_companions_has_none(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(record())
     with open(path, "rb") as file:
@@ -97,7 +97,7 @@ EDGES = [sum(map(len, WHOLE[:number])) for number in range(10)]
 
 
 @given(start=st.integers(0, EDGES[-1] - 1), length=st.integers(1, 300), value=st.binary(max_size=9))
-def test_whatever_is_overwritten_only_that_is_lost(
+def test_overwriting_bytes_loses_only_the_records_that_held_them(
     tmp_path_factory, start: int, length: int, value: bytes
 ) -> None:
     data = bytearray(b"".join(WHOLE))

@@ -51,7 +51,7 @@ def test_a_mark_on_a_full_disk_is_written_into_the_room_of_the_one_before(store:
         assert find_service(store) == FoundService("http://127.0.0.1:1", "key")
 
 
-def test_a_mark_that_cannot_be_written_is_told(
+def test_an_unwritable_service_mark_is_reported(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with mark_served(store) as announce:
@@ -70,7 +70,7 @@ def test_dumps_are_handed_over_some_at_a_time(store: Path, monkeypatch: pytest.M
         assert warehouse.drain().n_dumps == 8
 
 
-def test_what_cannot_be_read_is_refused_and_the_rest_handed_over(store: Path) -> None:
+def test_unreadable_dumps_are_refused_and_the_others_handed_over(store: Path) -> None:
     bad: Dump = Dump.unreadable(SourceError("gone.etdp", "does not exist"))
 
     summary = hand_over(store, [bad, tiny_incoming(1)])

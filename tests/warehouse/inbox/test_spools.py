@@ -33,7 +33,7 @@ def delivery_of(spool: Spool, manifest: str = STATED, *, buffer: bytes = b"") ->
     return make_delivery(manifest, spool.hashed("run.etdp"), None, companion)
 
 
-def test_what_is_small_is_in_no_file(spool: Spool, store: Path) -> None:
+def test_a_small_spool_stays_in_memory(spool: Spool, store: Path) -> None:
     spool.write(b"abc")
     spool.write(b"def")
 
@@ -43,7 +43,7 @@ def test_what_is_small_is_in_no_file(spool: Spool, store: Path) -> None:
     assert not spool.become_log(delivery_of(spool))
 
 
-def test_what_is_large_is_in_a_file_which_is_gone_with_it(spool: Spool, store: Path) -> None:
+def test_a_large_spool_is_a_file_that_closing_deletes(spool: Spool, store: Path) -> None:
     spool.write(b"abc")
     spool.write(b"0123456789")
 
@@ -56,7 +56,7 @@ def test_what_is_large_is_in_a_file_which_is_gone_with_it(spool: Spool, store: P
 
 @pytest.mark.system
 @pytest.mark.slow
-def test_what_has_become_a_log_is_ingested_with_what_came_with_it(
+def test_a_spool_that_became_a_log_is_ingested_with_its_companions(
     spool: Spool, store: Path
 ) -> None:
     spool.write(tiny_dump(2))
@@ -121,7 +121,9 @@ def test_a_log_is_whole_though_the_system_writes_only_parts(
     log.close()
 
 
-def test_a_full_disk_is_said(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_while_spooling(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -130,7 +132,7 @@ def test_a_full_disk_is_said(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> N
         spool.write(b"x" * 99)
 
 
-def test_only_what_nobody_writes_any_more_is_cleared(spool: Spool, store: Path) -> None:
+def test_only_abandoned_spools_are_cleared(spool: Spool, store: Path) -> None:
     spool.write(b"x" * 99)
     left = store / "inbox" / "0.part"
     left.touch()

@@ -36,12 +36,12 @@ def test_files_are_those_added_less_those_removed_in_whatever_order() -> None:
     assert files(commit("2", "ab"), commit("1", "c", "a")) == "bc"
 
 
-def test_of_two_that_remove_the_same_file_the_later_one_is_void() -> None:
+def test_the_later_of_two_commits_that_remove_the_same_file_is_void() -> None:
     assert files(commit("0", "ab"), commit("1", "c", "a"), commit("2", "d", "ab")) == "bc"
     assert files(commit("2", "d", "ab"), commit("0", "ab"), commit("1", "c", "a")) == "bc"
 
 
-def test_a_commit_stands_for_those_that_it_folds_even_while_they_are_there() -> None:
+def test_a_folding_commit_replaces_those_it_folds_even_while_they_exist() -> None:
     first, second = commit("1", "ab"), commit("2", "c", "a")
     folded = commit("3", "bc", folds="12")
     assert files(first, second, folded) == files(first, folded) == files(folded) == "bc"

@@ -119,7 +119,7 @@ def test_old_commits_are_folded_into_one_that_says_the_same(place: Path, before:
 
 
 @pytest.mark.slow
-def test_a_dump_in_two_parts_is_left_in_one(farm, place: Path, before: Contents) -> None:
+def test_compaction_removes_duplicate_dumps(farm, place: Path, before: Contents) -> None:
     fill(place, farm, [1, 7])
     assert verify_lake(Lake(place)) != []
     compact_lake(Lake(place))
@@ -128,7 +128,7 @@ def test_a_dump_in_two_parts_is_left_in_one(farm, place: Path, before: Contents)
 
 
 @pytest.mark.slow
-def test_what_another_writer_adds_meanwhile_stays(
+def test_compaction_keeps_dumps_added_meanwhile_by_another_writer(
     farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(tmp_path, farm, [1, 2])
@@ -168,7 +168,7 @@ def test_two_compactions_at_once_lose_and_double_nothing(
 
 @pytest.mark.system
 @pytest.mark.slow
-def test_killed_at_any_moment_it_is_done_by_the_next_call(
+def test_a_compaction_killed_at_any_moment_is_completed_by_the_next(
     farm, place: Path, before: Contents
 ) -> None:
     for moment in ("lake file:4", "lake file:13", "lake commit:1", "lake committed:1"):

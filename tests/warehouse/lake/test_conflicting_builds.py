@@ -28,7 +28,7 @@ def _rows(warehouse: Warehouse, text: str) -> list[dict[str, object]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_together", [True, False])
-def test_what_a_store_takes_for_the_facts_of_a_build_its_lake_does_too(
+def test_a_lake_resolves_conflicting_build_facts_as_its_store_does(
     tmp_path: Path, is_together: bool
 ) -> None:
     files = [_stated(tmp_path / "in", 1, "main", 0), _stated(tmp_path / "in", 2, "fork", 1)]

@@ -95,7 +95,9 @@ def test_sql_changes_nothing_and_reads_no_other_file(
     assert lake.sql(text, allow_files=True).to_pylist() == [{"x": 1}]
 
 
-def test_what_is_no_lake_says_so_and_a_lake_takes_no_dumps(lake: Warehouse, tmp_path: Path) -> None:
+def test_opening_a_missing_or_empty_lake_fails_and_a_lake_refuses_ingest(
+    lake: Warehouse, tmp_path: Path
+) -> None:
     with pytest.raises(LakeError, match="no lake here"):
         Warehouse.open_lake(tmp_path / "none")
     Lake(tmp_path).begin()

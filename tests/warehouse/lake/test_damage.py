@@ -91,13 +91,15 @@ def test_a_file_that_is_gone_or_cut_is_named_with_what_tells_of_all(
     assert str(caught.value) == f"{tmp_path / 'lake'}: {path} {problem}; {remedy}"
 
 
-def test_what_fails_in_a_whole_lake_is_told_as_it_is(tmp_path: Path) -> None:
+def test_errors_in_an_undamaged_lake_are_reported_unchanged(tmp_path: Path) -> None:
     Lake(tmp_path).begin()
     with pytest.raises(OSError, match="another"), lake_errors(Lake(tmp_path)):
         raise OSError("another")
 
 
-def test_a_mistyped_statement_is_told_as_it_is_whatever_the_files(made, tmp_path: Path) -> None:
+def test_a_mistyped_statement_is_reported_even_if_lake_files_are_missing(
+    made, tmp_path: Path
+) -> None:
     shutil.copytree(made[0], tmp_path / "lake")
     with Warehouse.open_lake(tmp_path / "lake") as warehouse:
         warehouse.sql("SELECT 1")

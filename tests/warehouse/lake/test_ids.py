@@ -13,7 +13,7 @@ def test_ids_never_change() -> None:
     assert dimension_id("build", ("b1",)) == 3376924813355887138
 
 
-def test_what_differs_in_anything_has_another_id() -> None:
+def test_different_dimension_values_have_different_ids() -> None:
     things = [("a", None), ("a", ""), ("", "a"), (None, "a"), ("a", "a")]
     ids = {dimension_id(kind, thing) for thing in things for kind in ("device", "model")}
     assert len(ids) == 2 * len(things)

@@ -36,7 +36,7 @@ def test_a_very_long_name_is_cut_and_stays_unique() -> None:
     assert len(escape("\n" * 1000)) < 255
 
 
-def test_a_file_that_dumps_share_is_of_no_part() -> None:
+def test_a_file_shared_by_dumps_belongs_to_no_lake_part() -> None:
     assert LakePart.of("devices/20260101-abc.parquet") is None
 
 

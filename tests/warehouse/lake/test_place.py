@@ -60,7 +60,7 @@ def test_an_unfinished_file_is_hidden_from_other_engines(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="this system has no /proc")
-def test_a_place_where_no_folder_can_be_made_is_an_error_that_names_it() -> None:
+def test_a_lake_whose_folder_cannot_be_made_is_an_error_that_names_it() -> None:
     with pytest.raises(LakeError, match=r"/proc/lake: .*; check the address"):
         Lake("/proc/lake").begin()
 
@@ -96,7 +96,7 @@ def test_keys_in_an_address_are_not_told() -> None:
 
 
 @pytest.mark.parametrize("is_local", [True, False])
-def test_no_lake_is_made_among_other_files(tmp_path: Path, is_local: bool) -> None:
+def test_a_lake_is_not_created_among_other_files(tmp_path: Path, is_local: bool) -> None:
     (tmp_path / "lake/night").mkdir(parents=True)
     (tmp_path / "lake/night/run.etdp").write_bytes(b"dump")
     lake = Lake(tmp_path / "lake") if is_local else object_store(tmp_path)
@@ -108,7 +108,7 @@ def test_no_lake_is_made_among_other_files(tmp_path: Path, is_local: bool) -> No
 
 
 @pytest.mark.parametrize("is_local", [True, False])
-def test_a_lake_whose_first_write_was_broken_off_is_gone_on_with(
+def test_a_lake_whose_first_write_was_interrupted_can_be_used(
     tmp_path: Path, is_local: bool
 ) -> None:
     (tmp_path / "lake/_lake").mkdir(parents=True)
@@ -132,7 +132,7 @@ def test_a_new_disk_and_hidden_files_are_as_good_as_empty(tmp_path: Path) -> Non
     assert Lake(tmp_path).exists()
 
 
-def test_a_full_disk_is_told_as_one(tmp_path: Path) -> None:
+def test_a_full_disk_under_a_lake_is_reported_as_such(tmp_path: Path) -> None:
     for number in (errno.ENOSPC, errno.EDQUOT):
         with (
             pytest.raises(LakeError, match="the disk is full; committed data is safe: free some"),
@@ -151,7 +151,7 @@ def test_a_disk_that_fails_is_not_taken_for_a_wrong_address(tmp_path: Path) -> N
         raise OSError(errno.EIO, "said by the system")
 
 
-def test_a_file_is_no_lake_in_plain_words(tmp_path: Path) -> None:
+def test_a_file_in_place_of_a_lake_is_refused_in_plain_words(tmp_path: Path) -> None:
     (tmp_path / "lake").write_text("a file")
     for use in (Lake(tmp_path / "lake").begin, Lake(tmp_path / "lake").check):
         with pytest.raises(LakeError, match=r"lake: is a file, wanted the folder of a lake; check"):

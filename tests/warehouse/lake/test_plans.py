@@ -104,7 +104,7 @@ def test_a_damaged_plan_is_named_with_what_to_do(lake: Lake, text: str) -> None:
             read(lake)
 
 
-def test_a_plan_that_is_being_written_is_none_yet(lake: Lake) -> None:
+def test_a_plan_is_ignored_while_it_is_written(lake: Lake) -> None:
     lake.write(f"{PLANS}/.a.json.0123abcd.tmp", b'{"files": [')
     assert [plan for plan in list_plans(lake) if plan.work] == []
     assert planned_files(lake) == set()

@@ -112,7 +112,7 @@ def without(place: Path, copy: Path, kept: str) -> Path:
     [("model=other", {"model": "other"}), ("date=2026-01-03", {"since": "2026-01-03"})],
 )
 @pytest.mark.parametrize("name", ["percentiles", "framework_tax", "stability"])
-def test_no_file_is_read_of_what_is_not_asked_for(
+def test_filters_prune_the_files_of_a_lake(
     farm, place: Path, tmp_path: Path, name: str, kept: str, filters: dict[str, str]
 ) -> None:
     copy = without(place, tmp_path / "copy", kept)
@@ -169,7 +169,7 @@ def test_comparison_reads_the_dumps_of_reference_builds_too(tmp_path: Path) -> N
         assert lake.query("regression_deltas", **asked).to_pylist() == wanted
 
 
-def test_names_that_the_lake_lacks_are_told(place: Path) -> None:
+def test_names_that_the_lake_lacks_are_refused(place: Path) -> None:
     with Warehouse.open_lake(place) as lake:
         with pytest.raises(ParameterError, match="'nte' is not in the store; did you"):
             lake.query("percentiles", model="nte")

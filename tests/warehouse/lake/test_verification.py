@@ -104,7 +104,7 @@ def test_a_dump_that_lacks_events_is_found_and_is_not_whole(farm, place: Path) -
     assert find_whole_dumps(Lake(place), hashes(farm)) == set(hashes(farm)[:4])
 
 
-def test_a_dump_in_two_parts_and_a_file_of_nobody_are_found(farm, place: Path) -> None:
+def test_verify_finds_duplicate_dumps_and_uncommitted_files(farm, place: Path) -> None:
     fill(place, farm, dump_ids(farm)[3:5])
     stray = place / "events/date=2026-01-01/model=net/stray.parquet"
     shutil.copy(place / files_of(place, "events")[0].path, stray)
@@ -115,6 +115,6 @@ def test_a_dump_in_two_parts_and_a_file_of_nobody_are_found(farm, place: Path) -
     }
 
 
-def test_what_is_no_lake_cannot_be_verified(tmp_path: Path) -> None:
+def test_verifying_a_folder_without_a_lake_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(LakeError, match="no lake here"):
         verify_lake(Lake(tmp_path))

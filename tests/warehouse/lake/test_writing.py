@@ -116,7 +116,7 @@ def test_files_are_those_of_the_schema_and_deltas_are_packed(filled: Path) -> No
     assert "DELTA_BINARY_PACKED" in encodings["duration_ticks"]
 
 
-def test_what_is_not_committed_is_on_record(farm, tmp_path: Path) -> None:
+def test_files_that_are_not_committed_yet_are_listed_in_a_plan(farm, tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     written = write_dumps(farm, lake, dump_ids(farm))
     assert files_of(tmp_path, "dumps") == []

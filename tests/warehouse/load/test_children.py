@@ -207,7 +207,7 @@ def test_a_debug_buffer_that_breaks_a_child_is_refused_and_its_dump_is_taken(
 
 
 @pytest.mark.smoke
-def test_one_child_serves_all_drains_and_is_gone_when_the_store_is_closed(
+def test_a_store_uses_one_child_for_all_drains_and_ends_it_when_closed(
     store: Path, started: list[children.DecodingChild]
 ) -> None:
     with Warehouse.open(store) as warehouse:
@@ -234,7 +234,7 @@ def test_a_child_that_was_killed_while_it_waited_costs_no_dump(
     assert len(started) == 2
 
 
-def test_a_child_that_starts_when_its_owner_is_gone_says_nothing() -> None:
+def test_a_child_whose_owner_is_gone_ends_silently() -> None:
     ours, theirs = socket.socketpair()
     with theirs:
         ours.close()
@@ -251,7 +251,7 @@ def test_a_child_that_starts_when_its_owner_is_gone_says_nothing() -> None:
 
 
 @pytest.mark.slow
-def test_without_a_child_nothing_is_refused_and_all_stays(
+def test_a_child_that_cannot_start_refuses_no_dump_and_keeps_the_inbox(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hand_over(store, tiny_incoming(1))
@@ -268,7 +268,7 @@ def test_without_a_child_nothing_is_refused_and_all_stays(
 
 
 @pytest.mark.slow
-def test_who_is_killed_while_a_child_works_loses_nothing_and_leaves_no_child(
+def test_killing_a_drain_while_its_child_works_loses_no_dump_and_no_child_stays(
     store: Path, broken_child: Break
 ) -> None:
     log = broken_child(HANG)
@@ -318,7 +318,7 @@ def test_metadata_that_breaks_its_parser_costs_only_its_dump(
     assert [row["parsed"] for row in parsed] == ['{"a": 1}', None]
 
 
-def test_the_owner_goes_first() -> None:
+def test_a_decoding_child_has_a_lower_priority_than_its_owner() -> None:
     """A child that is ready computes less than its owner where both want to."""
     decoding = children.DecodingChildren()
     try:
@@ -427,7 +427,7 @@ def test_a_file_that_a_child_cannot_read_is_not_the_fault_of_a_dump(tmp_path: Pa
 @pytest.mark.parametrize(
     ("number", "told"), [("EMFILE", "Too many open files"), ("ENOMEM", "Cannot allocate memory")]
 )
-def test_a_child_that_lacks_something_of_the_system_refuses_no_dump(
+def test_a_child_that_lacks_files_or_memory_refuses_no_dump(
     store: Path, broken_child: Break, number: str, told: str
 ) -> None:
     broken_child(f"import errno; raise OSError(errno.{number}, os.strerror(errno.{number}))")

@@ -44,7 +44,7 @@ def test_only_dumps_whose_manifests_change_lose_their_counters(
     assert rows(connection) == before
 
 
-def test_what_a_delegate_logged_stays_when_a_manifest_changes(
+def test_counters_that_a_delegate_logged_survive_a_manifest_change(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
     batch = decode_dumps([producer_dump("QNN", 2)])

@@ -40,7 +40,7 @@ def test_json_is_parsed_and_other_bytes_are_hex():
     ]  # fmt: skip
 
 
-def test_the_microkernel_that_xnnpack_names_is_told():
+def test_the_microkernel_that_xnnpack_names_is_parsed():
     name = "xnn_f32_gemm_minmax_ukernel_7x4v__rvv"
     metadata = [f"{name}\0001849".encode(), f"{name}\0".encode(), b"xnn_\0005x"]
     assert parse_metadata(metadata, "XnnpackBackend") == [
@@ -60,7 +60,7 @@ def test_the_microkernel_that_xnnpack_names_is_told():
         (b"[" * 100_000, (b"[" * 100_000).hex()),
     ],
 )
-def test_what_json_cannot_hold_is_text(raw, parsed):
+def test_metadata_that_json_cannot_hold_becomes_text(raw, parsed):
     assert parse_metadata([raw], None) == [parsed]
 
 
@@ -79,7 +79,7 @@ def test_the_parser_named_after_the_backend_is_used(parsers):
     assert parse_metadata([], "SomeBackend") == []
 
 
-def test_bytes_that_a_parser_cannot_read_are_told_without_it(parsers):
+def test_metadata_that_its_parser_cannot_read_becomes_hex(parsers):
     parsers(Picky="def Picky(raw): return [int(value) for value in raw]")
     assert parse_metadata([b"7"], "Picky") == [7]
     assert parse_metadata([b"x"], "Picky") == ["78"]

@@ -11,7 +11,7 @@ def header(version: int, *numbers: int) -> bytes:
     return BLOCK + b"".join(n.to_bytes(4, "little") for n in (version, *numbers)) + bytes(4)
 
 
-def test_what_was_meant_as_a_blob_is_refused_as_one(tmp_path: Path) -> None:
+def test_files_meant_as_profiler_blobs_are_refused_as_such(tmp_path: Path) -> None:
     cases = [
         ("a.prof", header(7, 9, 1, 0, 0, 0, 0), "bad_version", "as a profiler blob: a block of"),
         ("b.bin", header(2, 9, 1, 0, 0, 0, 0), "bad_version", "as a profiler blob: a block of"),

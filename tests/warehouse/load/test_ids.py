@@ -7,7 +7,7 @@ from tracehouse.ingest.manifest.models import Build, Device
 from tracehouse.warehouse.load.dump_rows import Builds, NamedIds
 
 
-def test_a_known_number_is_given_again_unless_another_thing_has_it(tmp_path: Path) -> None:
+def test_a_known_id_is_reused_unless_it_is_taken(tmp_path: Path) -> None:
     with writing(tmp_path / "store") as connection:
         devices = NamedIds(connection, "device")
         builds = Builds(connection)

@@ -178,7 +178,7 @@ def test_a_dump_that_the_store_does_not_take_costs_only_itself(
         ("store", MemoryError()),
     ],
 )
-def test_what_the_machine_or_our_own_code_lacks_stops_the_work_and_no_dump_is_refused(
+def test_errors_of_the_machine_or_our_code_stop_the_ingest_and_refuse_no_dump(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
@@ -238,7 +238,7 @@ def test_settings_that_cannot_be_read_stop_the_work_before_any_dump(
 
 
 @pytest.mark.slow
-def test_what_was_refused_goes_in_when_the_fault_is_mended(
+def test_refused_dumps_are_ingested_once_the_fault_is_fixed(
     folder: Path, monkeypatch: pytest.MonkeyPatch, broken_store: Break
 ) -> None:
     insert_dumps = DumpRows.insert_dumps
@@ -291,7 +291,7 @@ def fail(error: BaseException) -> Any:
     raise error
 
 
-def test_beside_attacks_good_dumps_go_in(tmp_path: Path) -> None:
+def test_attacks_do_not_keep_good_dumps_out(tmp_path: Path) -> None:
     for i, data in enumerate(DUMPS[:6]):
         write(tmp_path / f"in/{i:02}.etdp", data)
     attacks = {Path(shutil.copy(attack, tmp_path / "in")) for attack in ATTACKS}
@@ -428,7 +428,7 @@ def test_a_manifest_that_meets_a_bug_stops_the_work(
     assert contents(tmp_path / "store")["ingest_errors"] == []
 
 
-def test_other_errors_are_told_in_one_line() -> None:
+def test_unexpected_errors_are_reported_in_one_line() -> None:
     told = isolate(lambda: fail(ValueError("x" * 1000 + "\nmore")))
     assert isinstance(told, Failure)
     assert "\n" not in told.detail

@@ -92,7 +92,7 @@ def counts(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])
-def test_a_dump_that_somebody_else_put_in_meanwhile_stops_the_writer(
+def test_a_dump_inserted_by_another_writer_stops_the_loader(
     connection: duckdb.DuckDBPyConnection, is_streamed: bool
 ) -> None:
     first, second = Loader(connection), Loader(open_cursor(connection))
@@ -111,7 +111,7 @@ def test_a_dump_that_somebody_else_put_in_meanwhile_stops_the_writer(
     assert counts(connection) == [(2, 2)]
 
 
-def test_a_dump_id_that_somebody_else_gave_out_stops_the_writer(
+def test_a_dump_id_assigned_by_another_writer_stops_the_loader(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
     first, second = Loader(connection), Loader(open_cursor(connection))
@@ -182,7 +182,7 @@ def test_a_dump_in_parts_has_the_clock_steps_of_the_whole(tmp_path: Path, step_n
 
 
 @pytest.mark.slow
-def test_what_is_in_memory_is_right_again_after_a_failed_commit(tmp_path: Path) -> None:
+def test_ids_in_memory_are_restored_after_a_failed_commit(tmp_path: Path) -> None:
     """Ids of dumps, signatures, dimensions and ETRecords of the batch that was rolled back."""
     program = ProgramReader().read(file_at(Source(str(MODELS / "mixed_xnnpack.etrecord"))))
     contents_of = [decode_content([read_dump(name)]) for name in NAMES]

@@ -40,7 +40,7 @@ def test_dumps_in_memory_come_in_as_those_at_paths_do(tmp_path: Path) -> None:
     assert stored == expected
 
 
-def test_one_path_needs_no_list(tmp_path: Path) -> None:
+def test_ingest_takes_a_single_path_or_dump_without_a_list(tmp_path: Path) -> None:
     file = write(tmp_path / "in" / "a.etdp", read_dump("real/mixed_xnnpack_n20"))
     dump = Dump.of_bytes("b.etdp", tiny_dump(1), Manifest.model_validate(MANIFEST))
     with Warehouse.open(tmp_path / "store", create=True) as warehouse:
@@ -69,7 +69,7 @@ def test_a_bad_path_is_refused_and_the_others_are_taken(store: Path, tmp_path: P
 
 
 @pytest.mark.slow
-def test_other_cursors_keep_their_threads_and_the_collector_comes_back(
+def test_ingest_keeps_other_cursors_threads_and_restores_the_garbage_collector(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for i in range(3):
@@ -174,7 +174,7 @@ def test_a_big_dump_is_stored_in_parts_with_the_same_result(
 
 
 @pytest.mark.slow
-def test_nothing_is_kept_of_a_big_dump_that_turns_out_malformed(
+def test_a_malformed_big_dump_leaves_no_rows(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """What it has in common with the next dump comes in with that one, traced to its ETRecord."""

@@ -46,7 +46,7 @@ def test_each_signature_is_stored_once_however_few_are_remembered(
     assert stored(connection) == expected
 
 
-def test_no_more_ids_are_remembered_than_the_bound(
+def test_at_most_the_limit_of_ids_is_remembered(
     connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dump_rows, "_MOST_KNOWN", 100)
@@ -59,7 +59,7 @@ def test_no_more_ids_are_remembered_than_the_bound(
     assert len(stored(connection)) == 15 * 70 + 20 + 500
 
 
-def test_of_a_large_store_only_the_ids_asked_for_are_fetched(
+def test_a_large_store_fetches_only_the_requested_ids(
     connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     SignatureRows(connection, "event_signatures").insert(rows(list(range(50_000))))

@@ -103,7 +103,7 @@ def test_a_reader_beside_a_waiting_writer_reads_a_snapshot_or_the_store_a_little
         writer.result().close()
 
 
-def test_without_a_snapshot_a_reader_waits_for_a_writer_that_is_soon_done(
+def test_a_reader_without_a_snapshot_waits_for_a_short_write(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tracehouse.warehouse.opening.doors.PATIENCE", 60.0)

@@ -57,7 +57,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
-def test_a_store_outside_of_a_with_block_locks_nobody_out(path: Path) -> None:
+def test_a_store_outside_of_a_with_block_holds_no_lock(path: Path) -> None:
     store = Warehouse.open(path)
     assert is_free(path)
     assert count(store) == 1
@@ -131,7 +131,7 @@ def test_a_missing_store_is_created_when_it_is_used_or_closed(tmp_path: Path) ->
     assert count(Warehouse.open(tmp_path / "closed")) == 0
 
 
-def test_nothing_is_written_while_an_answer_is_read(path: Path) -> None:
+def test_a_store_refuses_to_ingest_while_an_answer_is_read(path: Path) -> None:
     store = Warehouse.open(path)
     with (
         store.stream_query("dumps", {}) as rows,

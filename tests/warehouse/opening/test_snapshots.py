@@ -113,7 +113,7 @@ def test_a_snapshot_is_what_was_committed_when_it_was_published(store: Path) -> 
     assert len(find_snapshots(store)) == 2
 
 
-def test_a_snapshot_is_for_reading_only_by_those_who_could_read_the_store(store: Path) -> None:
+def test_a_snapshot_is_read_only_and_readable_by_the_readers_of_the_store(store: Path) -> None:
     (taken,) = find_snapshots(store)
     assert stat.S_IMODE(taken.path.stat().st_mode) == 0o400
     assert stat.S_IMODE(taken.path.parent.stat().st_mode) == 0o700

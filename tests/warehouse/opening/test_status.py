@@ -44,7 +44,7 @@ def counts(status: StoreStatus) -> StoreCounts:
     return status.counts
 
 
-def test_a_store_that_is_well_is_counted(store: Path) -> None:
+def test_status_reports_the_sizes_of_a_healthy_store(store: Path) -> None:
     before, size = state(store), (store / FILE_NAME).stat().st_size
     status = read_status(store)
     assert (status.problem, status.is_locked, status.counted_at) == ("", False, None)
@@ -74,7 +74,7 @@ def test_the_dumps_that_wait_in_the_inbox_are_counted(store: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_the_archive_lacks_and_what_the_file_lacks_is_told(store: Path) -> None:
+def test_status_reports_unarchived_dumps_and_unindexed_segments(store: Path) -> None:
     older = (store / FILE_NAME).read_bytes()
     ingest(store, CORPUS / "real/load_only.etdp")
     Archive(store).segments()[-1].path.unlink()
@@ -114,7 +114,7 @@ def test_a_damaged_store_names_the_command_that_mends_it(store: Path) -> None:
 
 
 @pytest.mark.slow
-def test_damage_that_shows_only_when_read_is_told(store: Path) -> None:
+def test_status_finds_damage_that_shows_only_when_data_is_read(store: Path) -> None:
     data = (store / FILE_NAME).read_bytes()
     # Blocks of 256 KiB follow the headers of 12 KiB; those of the catalogue are needed to open.
     problems = set()
@@ -125,7 +125,7 @@ def test_damage_that_shows_only_when_read_is_told(store: Path) -> None:
     assert all("'tracehouse store rebuild'" in problem for problem in problems if problem)
 
 
-def test_where_there_is_no_store_it_says_so(tmp_path: Path) -> None:
+def test_status_without_a_store_says_so_and_makes_none(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none"):
         assert read_status(path).problem.startswith("no store here")
         assert list(tmp_path.iterdir()) == []

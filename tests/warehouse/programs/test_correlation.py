@@ -134,7 +134,7 @@ def test_a_delegate_id_is_looked_up_exactly_and_else_by_the_words_in_it(
     assert origin.delegate_backend_name == "Some"
 
 
-def test_a_phase_of_a_delegate_is_of_its_backend_and_runs_no_node(correlation):
+def test_a_delegate_phase_has_its_backend_and_no_nodes(correlation):
     known = correlation(
         debug_handle_map={"forward": {"0": [1]}},
         delegate_map={"forward": {"0": {"name": "VgfBackend", "delegate_map": {"1": [1]}}}},
@@ -221,7 +221,7 @@ def test_methods_that_would_answer_alike_are_both_named_and_the_answer_given(cor
     assert block.origins[0].debug_handles == 1
 
 
-def test_a_run_to_the_end_is_not_of_a_method_with_further_instructions(correlation):
+def test_a_completed_run_excludes_methods_with_more_instructions(correlation):
     known = correlation(debug_handle_map={"long": {"0": 1, "1": 2}, "short": {"0": 5}})
     assert known.locate([kernel("relu", 0), EXECUTE]).method == "short"
     assert known.locate([kernel("relu", 0)]).method is None
@@ -297,7 +297,7 @@ def test_ids_of_a_delegate_map_that_no_event_has_are_missing(lowered):
     assert known.locate([*map(inside, range(1, 10)), call(0), EXECUTE]).method == "forward"
 
 
-def test_an_instruction_that_export_did_not_know_is_no_contradiction(correlation):
+def test_an_instruction_unknown_to_the_export_excludes_no_method(correlation):
     known = correlation(
         debug_handle_map={"a": {"0": 1, "1": 2}, "b": {"0": 1}},
         edge_dialect_exported_program__a=edge("relu", "add"),
@@ -314,7 +314,7 @@ def test_the_record_of_another_program_is_noted():
     assert execute.method == "forward"
 
 
-def test_a_record_with_no_method_like_the_dump_says_so():
+def test_an_etrecord_without_a_matching_method_is_noted():
     load, execute = blocks_of("cnn_portable_n20", "prefill_decode_portable")
     assert (load.notes, execute.notes) == ([], ["no method of the ETRecord is like this block"])
     assert all(event.debug_handles is None for event in execute.events)
@@ -327,7 +327,7 @@ def test_a_record_without_programs_still_tells_handles(correlation):
     assert block.notes == []
 
 
-def test_an_unreadable_program_is_noted_and_handles_are_told(correlation):
+def test_an_unreadable_program_is_noted_but_debug_handles_are_traced(correlation):
     known = correlation(debug_handle_map={"forward": {"0": 1}}, **{FORWARD: {"graph_module": 3}})
     block = known.locate([kernel("relu", 0)])
     assert block.origins[0].debug_handles == 1

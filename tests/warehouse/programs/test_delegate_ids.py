@@ -21,7 +21,7 @@ def words_by_trying_all(text, keys):
 
 
 @given(TEXTS | st.text("ab (", max_size=30), st.lists(TEXTS, max_size=12))
-def test_words_are_those_found_by_trying_all_keys(text, keys):
+def test_the_word_index_finds_the_same_words_as_trying_all_keys(text, keys):
     assert WordIndex(keys).find(text, Allowance(10_000, "")) == words_by_trying_all(text, keys)
 
 

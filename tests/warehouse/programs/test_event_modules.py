@@ -81,7 +81,7 @@ def test_a_call_counts_for_modules_that_hold_all_its_nodes_else_events_inside_it
     }
 
 
-def test_a_call_can_count_for_a_module_whose_own_nodes_are_those_of_events_inside_it():
+def test_a_call_counts_for_a_module_even_if_inner_events_have_its_nodes():
     events = [
         event("delegate_op", 0, "a", name="in a"),
         event("delegate_op", 0, "a.b", name="in b"),

@@ -51,7 +51,7 @@ def test_methods_are_told_apart(parsed):
         read("edge_dialect_exported_program")
 
 
-def test_absent_graph_is_told_with_those_there_are(parsed):
+def test_an_unknown_graph_is_reported_with_the_known_ones(parsed):
     with pytest.raises(QueryError, match="no graph 'exported_program'; did you mean"):
         read("exported_program")
 
@@ -68,7 +68,7 @@ def test_store_finds_the_etrecord_by_its_id_or_a_dump_and_in_its_archive(parsed,
         assert store.exported_program(row["etrecord_id"], graph="aten/decode") == "aten"
 
 
-def test_an_etrecord_that_the_archive_lost_is_told(parsed, tmp_path):
+def test_an_etrecord_that_the_archive_lost_is_reported(parsed, tmp_path):
     with Warehouse.open(tmp_path / "store", create=True) as store:
         store.ingest([DUMP], manifest=_NAMES, etrecord=RECORD)
     for segment in (tmp_path / "store" / "archive").glob("*.parquet"):
@@ -101,7 +101,7 @@ def test_executorch_s_faults_name_the_file(parsed, monkeypatch):
         read("exported_program")
 
 
-def test_without_executorch_the_remedy_is_told(monkeypatch):
+def test_reading_a_program_without_executorch_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "executorch", None)
     with pytest.raises(QueryError, match=r"pip install '\.\[executorch\]' in a checkout"):
         read("exported_program")

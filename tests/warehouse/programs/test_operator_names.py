@@ -38,7 +38,7 @@ def test_operators_that_backends_fuse_fold_or_drop_are_not_missing():
     assert count_unmatched(["Convolution #1"], operators) == (0, 2)
 
 
-def test_letters_that_begin_another_word_by_chance_are_too_few():
+def test_one_or_two_letters_do_not_match_a_longer_word():
     assert count_unmatched(["Constant #1"], ["c", "co"]).names == 1
 
 

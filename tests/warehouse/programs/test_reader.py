@@ -124,7 +124,7 @@ def test_a_damaged_etrecord_is_refused_once_and_its_dumps_are_taken(
     assert (row["source"], row["reason"], row["is_resolved"]) == (str(path), "etrecord", False)
 
 
-def test_the_part_that_makes_an_etrecord_unreadable_is_named(tmp_path: Path, folder: Path) -> None:
+def test_the_unreadable_part_of_an_etrecord_is_named(tmp_path: Path, folder: Path) -> None:
     members = {**read_members(MIXED), "edge_dialect_exported_program/forward": b"{}"}
     write(folder / "net.etrecord", build_zip(members))
     (refusal,) = ingest(tmp_path / "store", folder).refused
@@ -145,7 +145,9 @@ def test_a_repaired_etrecord_is_attached_and_its_refusal_resolved(
 
 
 @pytest.mark.slow
-def test_another_etrecord_replaces_the_link_and_is_traced(tmp_path: Path, folder: Path) -> None:
+def test_another_etrecord_replaces_the_first_one_and_is_traced(
+    tmp_path: Path, folder: Path
+) -> None:
     shutil.copy(MIXED, folder / "net.etrecord")
     ingest(tmp_path / "store", folder)
     shutil.copy(OTHER, folder / "other.etrecord")

@@ -79,7 +79,7 @@ def test_two_builds_have_no_verdict_but_the_change_that_the_clock_can_tell(store
             assert operators[ADDMM] == pytest.approx(30, abs=3)
 
 
-def test_the_smallest_change_that_is_told_is_half_a_step_of_the_clock(store):
+def test_the_smallest_reported_change_is_half_a_clock_step(store):
     text = f"""
         SELECT DISTINCT round(floor), round(half_tick)
         FROM operator_stats WHERE model = '100 us, none' AND event_name = '{ADDMM}'

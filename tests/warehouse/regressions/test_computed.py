@@ -41,7 +41,7 @@ def test_a_suspicion_and_its_confirmation_are_told_apart(rows):
     assert all(row["delta"] > row["error"] for row in confirmed)
 
 
-def test_what_stands_beside_a_change_agrees_with_it(rows):
+def test_base_change_and_head_of_a_trend_row_agree(rows):
     """Also where the state of the device is removed, or modes are."""
     for head in ("b9", "b10"):
         known = [row for row in rows[head] if None not in (row["base_ns"], row["delta"])]
@@ -50,7 +50,7 @@ def test_what_stands_beside_a_change_agrees_with_it(rows):
             assert row["head_ns"] == pytest.approx(row["base_ns"] * (1 + row["delta"]), rel=1e-9)
 
 
-def test_a_first_build_has_nothing_to_be_compared_with(rows):
+def test_the_first_build_needs_more_builds(rows):
     assert {row["verdict"] for row in rows["b0"]} == {"needs_more_builds"}
     assert {row["delta"] for row in rows["b0"]} == {None}
 
@@ -227,7 +227,7 @@ def _key(row):
 
 
 @pytest.mark.parametrize("query", ["change_points", "nightly_verdicts"])
-def test_the_answer_has_the_columns_that_are_told(nightly, query):
+def test_the_answer_has_the_documented_columns(nightly, query):
     types = {
         "STRING": "string",
         "INT": "int32",

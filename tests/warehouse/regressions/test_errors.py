@@ -61,7 +61,7 @@ def test_the_size_is_the_standard_deviation_of_normal_errors():
     assert (np.abs(found - 0.02) < 0.008).all()
 
 
-def test_without_any_error_in_the_family_the_size_is_unknown():
+def test_the_error_size_of_a_family_without_errors_is_unknown():
     nothing = made([[np.nan] * 3], 4)
     assert np.isnan(size(nothing, 1)).all()
     assert np.isnan(in_a_row(nothing, 1)).all()
@@ -87,14 +87,14 @@ def test_nights_long_ago_do_not_count():
     assert size(kept, 37) == pytest.approx([0.01 * doubt(32)] * 3)
 
 
-def test_one_change_that_nobody_saw_makes_the_size_little_larger():
+def test_an_undetected_change_hardly_enlarges_the_error_size():
     rows = [[0.01 * (-1) ** build] * 3 for build in range(16)]
     rows[7] = [1.0, 0.01, 0.01]
     found = size(made(rows, 17), 16)
     assert 0.011 < found[1] < found[0] < 0.025
 
 
-def test_what_was_a_change_is_forgotten():
+def test_nights_that_turned_out_to_be_a_change_leave_the_errors():
     kept = made([[0.01] * 3] * 6 + [[0.3] * 3] * 2, 9)
     for series in range(3):
         kept.forget(series, slice(6, 8))
@@ -110,7 +110,7 @@ def test_errors_in_a_row_shrink_if_nights_are_independent_and_not_if_they_resemb
     assert resembling == pytest.approx(np.full((MOST_NIGHTS_TOGETHER, 3), 0.01 * doubt(16)))
 
 
-def test_where_there_was_no_such_row_yet_nights_are_taken_to_be_independent():
+def test_nights_count_as_independent_until_two_follow_each_other():
     rows = [[0.01] * 3, [np.nan] * 3, [0.01] * 3]
     found = in_a_row(made(rows, 4), 3)[:, 0]
     assert found == pytest.approx([found[0], found[0] / 2**0.5, found[0] / 3**0.5])
@@ -126,7 +126,7 @@ def test_errors_in_a_row_are_those_of_the_series_that_are_asked_for():
         assert some.tolist() == everything[:, chosen].tolist()
 
 
-def test_what_a_state_adds_is_learned_from_the_nights_of_the_family():
+def test_the_error_from_device_state_is_learned_from_the_familys_nights():
     kept = Errors(np.zeros(3, np.int64), 12)
     state = np.array([0.0, 0.3] * 6)
     for build, moved in enumerate(state.tolist()):

@@ -99,7 +99,7 @@ def test_a_larger_share_of_delegates_is_better(count):
     assert ("delegated_share", -1, "b1", None) in found
 
 
-def test_a_share_that_moves_without_kernels_and_calls_is_of_what_delegates_log():
+def test_a_delegated_share_change_requires_changed_operators_or_calls():
     counts = {"operator_count": [2, 2, 3], "delegate_call_count": [1, 1, 1]}
     found = told(judge({"delegated_share": [1 / 3, 10 / 12, 10 / 13], **counts}))
     assert [change for change in found if change[0] == "delegated_share"] == [
@@ -114,7 +114,7 @@ def test_calls_that_take_over_operators_are_for_the_better():
     assert {direction for _, direction, _, _ in told(judge(back))} == {1}
 
 
-def test_it_is_compared_with_the_last_build_that_has_data():
+def test_an_exact_measure_is_compared_with_the_last_build_that_has_data():
     found = judge({"operator_count": [4, None, None, 5]})
     assert told(found) == [("operator_count", 1, "b3", None)]
     assert found.builds[found.changes[0].last_good] == "b0"
@@ -124,7 +124,7 @@ def test_builds_whose_dumps_do_not_agree_are_passed_over():
     assert told(judge({"allocated_bytes": [8, (8, 16), 8, (9, 16)]})) == []
 
 
-def test_what_goes_back_is_fixed_and_no_change_of_its_own():
+def test_a_value_that_returns_to_its_level_is_fixed_and_no_new_change():
     assert told(judge({"operator_count": [4, 5, 5, 4]})) == [("operator_count", 1, "b1", "b3")]
     gained = judge({"operator_count": [5, 4, 5]})
     assert told(gained) == [("operator_count", -1, "b1", "b2")]
@@ -135,7 +135,7 @@ def test_a_gain_that_is_lost_after_more_builds_than_a_base_is_a_change_for_the_w
     assert told(found) == [("operator_count", -1, "b1", None), ("operator_count", 1, "b4", None)]
 
 
-def test_what_goes_beyond_the_old_level_is_fixed_and_a_gain():
+def test_a_value_that_drops_below_its_old_level_is_fixed_and_an_improvement():
     found = judge({"allocated_bytes": [100, 110, 120, 90]})
     assert told(found) == [
         ("allocated_bytes", 1, "b1", "b3"),
@@ -148,23 +148,23 @@ def test_memory_that_only_some_builds_log_is_unknown_in_the_others():
     assert told(judge({"allocated_bytes": [None, None, 64]}, allocator="pool")) == []
 
 
-def test_a_figure_that_few_manifests_state_may_be_a_measurement():
+def test_a_counter_stated_by_few_dumps_is_not_taken_as_exact():
     assert told(judge({"rss_bytes": [8, 9]}, dumps=4)) == []
     assert told(judge({"rss_bytes": [8, 9]}, dumps=5)) == [("rss_bytes", 1, "b1", None)]
 
 
-def test_how_a_dump_was_recorded_is_no_change_of_the_program():
+def test_a_change_of_dump_size_is_no_change_of_the_program():
     assert told(judge({"dump_bytes": [100, 200]})) == []
 
 
-def test_what_changes_together_is_one_group_over_devices_and_measures():
+def test_changes_of_one_build_are_one_group_across_devices_and_measures():
     values = {"operator_count": [4, 5], "operator_calls": [4, 5], "allocated_bytes": [8, 16]}
     (group,) = judge(values, devices=("phone", "tablet")).groups
     assert group.operators == ("allocated_bytes", "operator_count")
     assert len(group.changes) == 4  # calls follow from the count
 
 
-def test_what_changes_in_two_models_is_decided_apart():
+def test_changes_of_two_models_are_decided_separately():
     values = {"allocated_bytes": [8, 16]}
     (alone,) = judge(values, devices=("phone", "tablet")).groups
     groups = judge(values, models=("net", "other"), devices=("phone", "tablet")).groups
@@ -173,7 +173,7 @@ def test_what_changes_in_two_models_is_decided_apart():
     assert alone.id in {group.id for group in groups}
 
 
-def test_a_measure_that_joins_is_a_group_that_nobody_has_decided_about():
+def test_a_measure_that_joins_makes_a_new_undecided_group():
     values = {"allocated_bytes": [8, 16], "operator_count": [4, 4]}
     (first,) = judge(values).groups
     for joined in ({"operator_count": [4, 5]}, {"allocated_bytes": [8, 24]}):
@@ -209,6 +209,6 @@ def test_the_id_of_a_group_stays_when_an_earlier_build_is_filled_in():
     assert len(set(ids)) == 1
 
 
-def test_a_head_without_data_has_what_is_open():
+def test_a_head_without_data_keeps_open_changes():
     found = judge({"operator_count": [4, 5, None]})
     assert (found.builds[-1], told(found)) == ("b2", [("operator_count", 1, "b1", None)])

@@ -151,7 +151,7 @@ def test_the_keys_are_those_of_the_values():
     assert by_device == {"b": [[], [1]], "a": [[], [2]], "phone": [[3], []]}
 
 
-def test_the_order_of_the_rows_says_nothing():
+def test_the_order_of_rows_does_not_matter():
     rows = [
         fleet_row(
             device=device, backend=backend, logs=[number], build=f"b{number}", distance=number
@@ -185,7 +185,7 @@ def test_kernels_are_operator_types_and_containers_have_none():
     assert kernels["Method::execute", 1] == kernels["DELEGATE_CALL", 1] == NO_KERNEL
 
 
-def test_floor_and_tick_are_the_largest_there_were():
+def test_floor_and_half_tick_are_the_largest_of_all_builds():
     found = fleet(
         fleet_row(floor=10.0, half_tick=0.5), fleet_row("b1", 1, floor=40.0, half_tick=2.0)
     )
@@ -282,14 +282,14 @@ def _list_changes(rows):
     ]
 
 
-def test_a_reference_takes_nothing_from_what_the_state_of_the_device_shows():
+def test_a_reference_does_not_hide_a_change_that_the_device_state_shows():
     rows = list(_busy_rows())
     without = [row for row in rows if row["distance"] is not None]
     assert _list_changes(without) == [("native_call_3.out", 11, 12)]
     assert _list_changes(rows) == _list_changes(without)
 
 
-def test_a_reference_that_was_not_always_there_takes_nothing_either():
+def test_a_reference_recorded_only_later_hides_no_change_either():
     rows = list(_busy_rows())
     late = [row for row in rows if row["build"] != "pin" or row["session"] > "s5"]
     assert _list_changes(late) == [("native_call_3.out", 11, 12)]

@@ -101,7 +101,7 @@ def test_one_cause_on_forty_devices_three_models_and_two_backends_is_one_group()
     assert len(grouped(changes[::-1], places, BUILDS)) == 1
 
 
-def test_other_operator_types_of_other_models_are_apart():
+def test_different_operator_types_of_different_models_are_separate_groups():
     places = [place(0, "conv.out", model="a"), place(1, "relu.out", model="b")]
     assert members(grouped([change(0, 5), change(1, 5)], places, BUILDS)) == [[0], [1]]
 
@@ -216,7 +216,7 @@ def test_groups_come_in_the_order_of_their_builds():
     ]
 
 
-def test_nothing_is_no_group():
+def test_grouping_no_changes_gives_no_groups():
     assert grouped([], [], []) == []
 
 

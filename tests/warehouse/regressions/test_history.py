@@ -32,7 +32,7 @@ def test_a_night_is_split_by_a_gap_that_is_not_at_its_ends():
     assert cells.is_split.tolist() == [[True, False, False, False, False]]
 
 
-def test_a_history_of_nothing_has_empty_nights():
+def test_a_history_without_values_has_empty_nights():
     cells = summarise_cells(history([[[], []]]))
     assert cells.dump_count.tolist() == [[0, 0]]
     assert np.isnan(cells.median).all()

@@ -12,7 +12,7 @@ from tracehouse.queries.report.settings import Settings
 from tracehouse.warehouse.regressions import baseline, judging
 
 
-def test_a_fleet_that_is_judged_file_by_file_has_the_result_of_the_whole(
+def test_judging_a_fleet_file_by_file_gives_the_result_of_the_whole(
     nightly: Warehouse, pool_store: Warehouse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(judging.tempfile, "tempdir", str(tmp_path))
@@ -49,7 +49,7 @@ def test_parts_are_judged_alone_as_among_all_others(
                 assert own["error"].null_count < len(own)
 
 
-def test_parts_that_there_are_not_have_no_rows(tmp_path: Path) -> None:
+def test_device_and_model_never_recorded_together_have_no_rows(tmp_path: Path) -> None:
     dumps = [*record_build(0, device="phone"), *record_build(0, device="tablet", model="other")]
     with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
         for query in ("nightly_verdicts", "change_points"):

@@ -74,14 +74,14 @@ def test_a_slower_and_a_faster_series_hit_and_a_quiet_one_does_not():
     assert choose(cells)[2].family_size.tolist() == [3, 3, 3]
 
 
-def test_a_change_smaller_than_counts_is_none():
+def test_a_change_below_the_minimum_is_no_change():
     cells = [nights(1, [0.0] * 6 + [0.06], wander=0)]
     assert status(cells, min_change=[0.07]) == ["UNCHANGED"]
     assert status(cells, min_change=[0.03]) == ["HIT"]
 
 
 @pytest.mark.parametrize("base", [10_000, 100_000, 1_000_000, 123_400])
-def test_a_change_by_exactly_the_least_that_counts_is_one(base):
+def test_a_change_by_exactly_the_minimum_is_a_hit(base):
     cells = [[*[np.full(10, np.log(base))] * 6, np.full(10, np.log(base * 103 // 100))]]
     assert status(cells, min_change=[0.03], raw_error=1e-6) == ["HIT"]
 
@@ -91,7 +91,7 @@ def test_half_a_tick_is_no_change():
     assert status(cells, half_tick=[0.07 * np.exp(LEVEL)]) == ["UNCHANGED"]
 
 
-def test_what_builds_differ_among_themselves_is_no_change():
+def test_a_difference_within_the_noise_between_builds_is_no_change():
     cells = [nights(1, [0.0] * 6 + [0.06], wander=0)]
     assert status(cells, raw_error=0.02, residual_error=0.02) == ["WITHIN_BUILD_NOISE"]
     assert status(cells, raw_error=0.015, residual_error=0.015) == ["HIT"]
@@ -110,7 +110,7 @@ def test_what_builds_differ_among_themselves_is_no_change():
         (6, 10, 5, "HIT"),
     ],
 )
-def test_so_many_builds_and_dumps_are_wanted(builds, dumps, head, expected):
+def test_a_hit_requires_enough_builds_and_dumps(builds, dumps, head, expected):
     base = [night(number, dumps=dumps) for number in range(builds)]
     assert status([[*base, night(99, 0.2, dumps=head)]]) == [expected]
 
@@ -121,7 +121,7 @@ def test_dumps_that_could_not_show_anything_in_so_large_a_family_are_too_few():
     assert set(status(cells * 1200)) == {"NEEDS_MORE_DUMPS"}
 
 
-def test_what_is_below_the_resolution_is_not_compared():
+def test_values_below_the_clock_resolution_are_not_compared():
     cells = [nights(1, [0.0] * 6 + [0.5])]
     assert status(cells, floor=[LEVEL + 1]) == ["BELOW_RESOLUTION"]
     assert status(cells, floor=[LEVEL - 1]) == ["HIT"]
@@ -133,7 +133,7 @@ def test_the_state_of_the_device_explains_a_change_away():
     assert status(cells, states=[0.0] * 6 + [0.1], **noisy) == ["EXPLAINED_BY_RUN_SHIFT"] * 2
 
 
-def test_a_change_beyond_the_state_is_not_explained():
+def test_a_change_beyond_the_device_state_is_a_hit():
     cells, states = [nights(1, [0.0] * 6 + [0.3])], [0.0] * 6 + [0.05]
     found = judge(cells, states=states, raw_error=0.02, residual_error=0.002)
     assert found.status.tolist() == [Status.HIT]
@@ -149,7 +149,7 @@ def test_a_state_that_is_new_may_move_operators_further():
     assert status(cells, states=states, raw_error=0.05) == ["HIT"]
 
 
-def test_what_raw_values_do_not_show_is_called_where_those_without_the_state_do():
+def test_a_change_seen_only_without_the_device_state_is_a_hit():
     cells = [nights(1, [0.0] * 6 + [0.001])]
     found = judge(cells, states=[0.0] * 6 + [-0.1], raw_error=0.02, residual_error=0.002)
     assert found.direction.tolist() == [1]
@@ -174,7 +174,7 @@ def test_an_operator_that_moves_as_its_device_does_is_not_watched():
     assert judge(cells, states=[0.0] * 8 + [0.02]).direction.tolist() == [1]
 
 
-def test_a_change_too_small_for_a_word_is_watched():
+def test_a_change_slightly_below_the_minimum_is_watched():
     cells = [nights(1, [0.0] * 6 + [0.025], wander=0)]  # of 0.03 that count, 0.021 are watched
     found = judge(cells)
     assert found.status.tolist() == [Status.UNCHANGED]
@@ -214,7 +214,7 @@ def test_series_that_were_not_tested_count_as_if_p_were_higher():
     assert adjust_p(np.array([]), np.array([], np.int64), np.array([])).tolist() == []
 
 
-def test_the_documented_rules_are_those_that_hold():
+def test_the_documented_rules_match_the_code():
     text = (ROOT / "docs" / "nightly-rule.md").read_text(encoding="utf-8")
     shown = {name: float(value) for name, value in re.findall(r"\| `(\w+)` \| ([\d.]+) \|", text)}
     assert shown == Rules()._asdict()

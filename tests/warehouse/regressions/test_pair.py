@@ -119,7 +119,7 @@ def test_changed_series_come_with_their_compared_values():
     assert found == {"native_call_conv.out": (base, head), "same": ([], [])}
 
 
-def test_without_values_there_are_no_rows_and_ticks_have_no_nanoseconds():
+def test_a_pair_without_values_has_no_rows_and_ticks_have_no_nanoseconds():
     assert judge_pair(values_table([]), two_builds([]), LIMITS).num_rows == 0
     rows = [
         value_row(dump, 1e4 * factor + dump % 10, distance, unit="ticks")

@@ -34,7 +34,7 @@ def test_builds_are_apart_unless_half_of_each_was_recorded_during_the_other(time
     ("sessions", "is_apart"),
     [(("a", "b"), True), (("a", "a"), False), (("a", None), False), ((None, None), False)],
 )
-def test_without_a_time_sessions_tell(sessions, is_apart):
+def test_builds_without_times_are_apart_if_their_sessions_differ(sessions, is_apart):
     rows = [dump_row(100 * side, session=session) for side, session in enumerate(sessions)]
     assert _describe(*rows).is_apart.tolist() == [is_apart] * 2
 
@@ -61,7 +61,7 @@ def test_a_pair_has_one_dump_of_either_build_in_a_session_of_one_device():
     assert len(set(found.pair[found.pair != NO_PAIR].tolist())) == 1
 
 
-def test_what_else_differs_is_noted_for_its_device_model_and_backend():
+def test_other_environment_differences_are_noted_per_device_model_and_backend():
     rows = [
         dump_row(1, threads=2, firmware="a"),
         dump_row(101, threads=4, firmware="b"),
@@ -76,7 +76,7 @@ def test_what_else_differs_is_noted_for_its_device_model_and_backend():
     }
 
 
-def test_places_are_found_by_ids_and_no_dump_is_nowhere():
+def test_rows_of_dumps_are_found_by_their_ids():
     found = _describe(dump_row(107), dump_row(3))
     assert found.find(found.number).tolist() == [0, 1]
     assert found.is_head.tolist() == [False, True]

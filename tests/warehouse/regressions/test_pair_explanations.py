@@ -52,5 +52,5 @@ def test_a_call_that_no_operator_explains_names_those_that_could_hide_its_change
     assert found == {"call": Explanation(None, may_be)}
 
 
-def test_what_did_not_change_needs_no_explanation():
+def test_an_unchanged_method_gets_no_explanation():
     assert _explain(sides(_about(40_000), _about(40_000), **METHOD)) == {}

@@ -96,7 +96,7 @@ def test_the_devices_of_a_pool_are_one_series_of_their_evidence():
 
 
 @pytest.mark.parametrize("changes", [{"floor": 1e6}, {"device": "one"}])
-def test_what_cannot_be_compared_on_two_devices_is_no_pool(changes):
+def test_a_pool_needs_two_comparable_devices(changes):
     rows = [row | changes for row in _number(_pooled())]
     pools, _ = pool_devices(*_compare(rows))
     assert len(pools.keys) == 0

@@ -92,7 +92,7 @@ def test_an_operator_is_of_the_module_whose_nodes_it_runs_in_the_head(etrecord, 
         assert len(sum_modules(series, dumps, MODULES).keys) == 0
 
 
-def test_an_operator_that_is_of_several_modules_is_of_none():
+def test_an_operator_of_several_modules_gets_no_module():
     rows = sides(TWO, TWO)
     series, dumps = _lay_out(rows)
     several = dumps._replace(etrecord=np.array([1, 1, 1, 2]))

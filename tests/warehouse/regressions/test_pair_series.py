@@ -19,7 +19,7 @@ def _values(series, row, *, is_head):
     return values.value[own].tolist()
 
 
-def test_series_are_in_order_and_keep_what_the_head_says_of_them():
+def test_series_are_ordered_and_keep_the_facts_of_the_head():
     rows = [
         *sides(LEVEL, LEVEL, event_name=RELU, instruction_id=7),
         *sides(LEVEL, [], event_name=CONV, instruction_id=3),
@@ -34,7 +34,7 @@ def test_series_are_in_order_and_keep_what_the_head_says_of_them():
     assert _values(series, 2, is_head=False) == LEVEL
 
 
-def test_of_both_clocks_only_nanoseconds_count_and_a_dump_without_a_value_is_there():
+def test_pair_series_use_only_nanoseconds_and_keep_dumps_without_a_value():
     ticks = sides([9.0], [], unit="ticks")
     series = _lay_out([*sides(LEVEL, [None, *LEVEL]), *({**row, "dump": 50} for row in ticks)])
     assert series.is_ns.tolist() == [True]

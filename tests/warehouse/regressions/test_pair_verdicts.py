@@ -79,7 +79,7 @@ def test_time_that_moved_is_no_change_unless_the_method_changed_or_too_little_wa
     assert _judge([*lost, *little])[0][CONV] == "regression"
 
 
-def test_dumps_that_are_lacking_are_told():
+def test_the_number_of_dumps_needed_is_reported():
     wide = [10_000.0 + 150 * step for step in range(10)]
     for base, head in ((BASE[:7], BASE[:7]), (wide, wide)):
         _, judged, _ = _judge(sides(base, head))
@@ -88,7 +88,7 @@ def test_dumps_that_are_lacking_are_told():
     assert np.isnan(judged.dumps_needed[0])
 
 
-def test_the_limits_decide():
+def test_the_limits_decide_the_verdict_of_a_pair():
     rows = sides(BASE, _times(1.02))
     assert _judge(rows)[0] == {CONV: "unchanged"}
     assert _judge(rows, Limits(0.01, 0.01))[0] == {CONV: "regression"}

@@ -34,7 +34,7 @@ def _cancel(*rows: Any) -> list[list[float]]:
     return found
 
 
-def test_a_state_that_moves_from_pair_to_pair_is_gone() -> None:
+def test_pairing_removes_a_device_state_that_varies_between_pairs() -> None:
     rng = np.random.default_rng(1)
     states = rng.normal(0, 0.2, (2, 8))
     noise = rng.normal(0, 0.002, (2, 8))
@@ -45,7 +45,7 @@ def test_a_state_that_moves_from_pair_to_pair_is_gone() -> None:
     assert np.mean(own[0]) == pytest.approx(np.mean(own[2]), abs=0.01)
 
 
-def test_of_a_steady_device_only_the_session_counts() -> None:
+def test_a_steady_device_is_corrected_only_by_its_session() -> None:
     rng = np.random.default_rng(2)
     own, pinned = rng.normal(5, 0.01, (40, 8)), rng.normal(3, 0.01, (40, 8))
     shift = rng.normal(0, 0.2, (40, 1))
@@ -81,14 +81,14 @@ def test_series_are_told_apart_and_other_sessions_stay_as_they_are() -> None:
     assert (found[4], found[5]) == ([7.0], [6.0])
 
 
-def test_without_pairs_rows_are_those_that_came() -> None:
+def test_rows_without_pairs_are_returned_unchanged() -> None:
     table = pa.Table.from_pylist(_night("1", [5.0], [3.0], [""]), SCHEMA)
     assert cancel_partners(table, np.array([0, -1]))[0] is table
     unpinned = pa.Table.from_pylist(_night("1", [5.0], [3.0]), SCHEMA)
     assert cancel_partners(unpinned, np.array([0, 0]))[0] is unpinned
 
 
-def test_the_order_of_rows_and_values_says_nothing() -> None:
+def test_the_order_of_rows_and_values_does_not_matter() -> None:
     rng = np.random.default_rng(3)
     nights = [_night(str(n), rng.normal(5, 0.1, 8), rng.normal(3, 0.1, 8)) for n in range(3)]
     rows = [one for night in nights for one in night]

@@ -26,7 +26,7 @@ def poor_pool(size, nights=NIGHTS):
     return make_fleet(row for n in range(12) for row in rows(levels[n], device=n, dumps=4))
 
 
-def test_what_no_device_shows_is_confirmed_for_the_pool_and_told_of_its_devices():
+def test_a_change_only_the_pool_shows_is_confirmed_and_passed_to_its_devices():
     found = poor_pool(0.06)
     result, members = told(found)
     (pool,) = result.changes
@@ -44,7 +44,7 @@ def test_a_pool_in_which_nothing_changed_is_silent():
     assert told(poor_pool(0.0))[1] == []
 
 
-def test_a_device_that_shows_the_change_by_itself_is_told_once():
+def test_a_device_that_shows_the_pool_change_itself_is_reported_once():
     levels = [0.0] * FIRST_BAD + [0.1] * 2
     found = make_fleet(row for n in range(6) for row in rows(levels, device=n))
     result, changes = told(found)
@@ -53,7 +53,7 @@ def test_a_device_that_shows_the_change_by_itself_is_told_once():
     assert {change.pool for change in changes} == {None}
 
 
-def test_a_device_that_stayed_as_it_was_or_has_no_dumps_is_not_told():
+def test_a_pool_change_is_not_reported_for_unchanged_or_absent_devices():
     slower, same = [0.0] * FIRST_BAD + [0.1] * 2, [0.0] * NIGHTS
     gone = [0.0] * FIRST_BAD + [None] * 2
     levels = [*[slower] * 10, same, gone]
@@ -67,7 +67,7 @@ def step(size, first_bad=FIRST_BAD, nights=NIGHTS):
     return [size * (night >= first_bad) for night in range(nights)]
 
 
-def test_devices_that_change_at_other_builds_are_told_of_their_own_change_alone():
+def test_devices_that_change_at_different_builds_are_reported_with_their_own():
     levels = [*[step(0.2, 12, 18)] * 6, *[step(0.15, 15, 18)] * 6]
     found = make_fleet(row for n, own in enumerate(levels) for row in rows(own, device=n))
     result, changes = told(found)
@@ -78,7 +78,7 @@ def test_devices_that_change_at_other_builds_are_told_of_their_own_change_alone(
     ]
 
 
-def test_a_device_that_changed_before_is_told_of_its_own_change_alone():
+def test_a_device_that_changed_earlier_is_reported_with_its_own_change_only():
     levels = [*[step(0.15, 15, 18)] * 6, *[step(0.2, 12, 18)] * 6]
     found = make_fleet(row for n, own in enumerate(levels) for row in rows(own, device=n))
     _, changes = told(found)

@@ -22,7 +22,7 @@ def pool_values(found):
 @pytest.mark.parametrize(
     ("devices", "pool", "expected"), [(5, "phones", 1), (4, "phones", 0), (5, None, 0)]
 )
-def test_what_five_devices_of_a_pool_have_is_a_series_more(devices, pool, expected):
+def test_a_pool_gets_its_own_series_from_five_devices_on(devices, pool, expected):
     found = make_fleet(row for n in range(devices) for row in rows([0, 0], device=n, pool=pool))
     assert found.is_pool.tolist() == [False] * devices + [True] * expected
     assert (
@@ -45,7 +45,7 @@ def test_pools_models_and_operators_are_told_apart():
     ]
 
 
-def test_a_value_is_how_far_a_device_is_from_the_level_it_began_with():
+def test_a_pool_value_is_the_distance_from_the_first_level_of_the_device():
     unlike = [number - 3.0 for number in range(5)]  # devices of other speeds
     found = make_fleet(
         row
@@ -65,7 +65,7 @@ def test_later_nights_do_not_change_the_values_of_earlier_ones():
         assert pool_values(cut) == pool_values(whole)[:stop]
 
 
-def test_what_a_device_did_to_all_its_operators_is_taken_out_and_stays_in_its_method():
+def test_a_shift_of_a_whole_device_is_removed_from_operators_but_not_methods():
     def values(operators, **fields):
         names = [f"native_call_op{number}.out" for number in range(operators)]
         table = [
@@ -97,7 +97,7 @@ def test_a_device_that_comes_later_changes_nothing_of_before():
     assert pool_values(make_fleet(table(99)))[0] == before
 
 
-def test_what_is_below_the_resolution_on_a_device_does_not_count():
+def test_devices_below_the_clock_resolution_do_not_count_in_their_pool():
     found = make_fleet(
         row
         for n in range(6)

@@ -40,17 +40,17 @@ def test_a_first_hit_is_a_suspicion():
 
 
 @pytest.mark.parametrize("size", [0.15, -0.15])
-def test_the_next_night_confirms(size):
+def test_a_suspicion_is_confirmed_by_the_next_night(size):
     change = only(changes([0.0] * BEFORE + [size] * 2))
     assert (change.suspected, change.confirmed) == (BEFORE, BEFORE + 1)
     assert change.direction == np.sign(size)
 
 
-def test_the_next_night_clears():
+def test_a_suspicion_is_cleared_by_a_quiet_night():
     assert changes([0.0] * BEFORE + [0.15, 0.0]) == []
 
 
-def test_a_cleared_night_is_of_the_base_again():
+def test_a_cleared_night_returns_to_the_base():
     found = replay(history([nights(1, [0.0] * 4 + [0.15, 0.0, 0.0]), *quiet(4, 7)]))
     assert found.night.base.list_builds(0).tolist() == [*range(6)]
 
@@ -74,7 +74,7 @@ def test_a_missing_night_neither_confirms_nor_clears():
     assert (change.suspected, change.confirmed, change.first_bad) == (BEFORE, BEFORE + 2, BEFORE)
 
 
-def test_a_device_without_the_head_is_no_data_and_stays_suspected():
+def test_a_device_without_the_head_has_no_data_and_stays_suspected():
     cells = [nights(1, [0.0] * BEFORE + [0.15, None]), *quiet(4, BEFORE + 2)]
     found = replay(history(cells, family=[1, 0, 0, 0, 0]))
     assert found.night.status.tolist() == [Status.NO_DATA, *[Status.UNCHANGED] * 4]
@@ -88,7 +88,7 @@ def by_night(seed, size, **options):
     return [replay(history(cut)).changes for cut in cuts]
 
 
-def test_a_small_change_is_watched_without_a_word_and_told_when_confirmed():
+def test_a_small_change_is_watched_silently_and_reported_when_confirmed():
     first, second, *_ = by_night(3, 0.035)
     assert first == []
     change = only(second)
@@ -116,7 +116,7 @@ def test_the_new_level_is_the_base_after_a_confirmation():
     assert found.night.base.list_builds(0).tolist() == list(range(BEFORE, BEFORE + 5))
 
 
-def test_two_changes_of_a_series_are_two():
+def test_two_steps_of_a_series_are_two_changes():
     found = changes([0.0] * BEFORE + [0.15] * 5 + [0.35] * 2)
     assert [(change.first_bad, change.confirmed) for change in found] == [
         (BEFORE, BEFORE + 1),
@@ -142,7 +142,7 @@ def test_a_fix_is_no_improvement_and_later_nights_have_the_old_base():
     assert found.night.status[0] == Status.UNCHANGED
 
 
-def test_one_night_back_is_no_fix():
+def test_one_night_at_the_old_level_is_no_fix():
     assert only(changes([0.0] * BEFORE + [0.15] * 4 + [0.0, 0.15, 0.15])).fixed is None
 
 
@@ -172,7 +172,7 @@ def test_a_shift_of_all_operators_of_a_device_is_no_change():
     assert found.shifts[0, -1] == pytest.approx(0.1, abs=0.03)
 
 
-def test_a_change_beside_a_shift_of_its_device_is_told():
+def test_a_change_during_shifts_of_its_device_is_found():
     levels = [0.0, 0.06, -0.05, 0.02, 0.07, -0.06, 0.01, 0.05, -0.03, 0.0, 0.04, -0.04, 0.06, 0.05]
     slower = [*levels[:-2], levels[-2] + 0.2, levels[-1] + 0.2]
     cells = [nights(20, slower), *(nights(number, levels) for number in range(10))]
@@ -191,7 +191,7 @@ def test_a_method_that_slows_down_in_all_its_operators_is_one_change_of_the_meth
     assert replay(history(cells, kernel=[NO_KERNEL, *range(7)])).changes == []
 
 
-def test_a_family_of_two_operators_is_never_explained_away():
+def test_a_shared_shift_of_only_two_operators_is_no_run_shift():
     levels = [0.0] * BEFORE + [0.15] * 2
     found = replay(history([nights(number, levels) for number in range(2)]))
     assert [change.series for change in found.changes] == [0, 1]
@@ -205,7 +205,7 @@ def test_containers_do_not_explain_their_own_change():
     assert len(found.changes) == 7
 
 
-def test_what_is_said_as_of_a_build_does_not_depend_on_later_ones():
+def test_the_verdict_as_of_a_build_does_not_depend_on_later_builds():
     levels = [0.0] * BEFORE + [0.15] * 4 + [0.0] * 3
     cells = [nights(1, levels), nights(2, levels[::-1]), *quiet(4, len(levels))]
     for stop in (BEFORE + 2, len(levels)):
@@ -226,7 +226,7 @@ def test_nights_without_a_change_are_silent():
     assert found == []
 
 
-def test_one_night_alone_says_nothing():
+def test_one_night_alone_has_too_few_builds_to_judge():
     found = replay(history([[night(1)]]))
     assert found.changes == []
     assert found.night.status.tolist() == [Status.NEEDS_MORE_BUILDS]
@@ -255,7 +255,7 @@ def test_errors_of_families_without_a_tested_series_make_no_difference(seed, mon
     assert found.night.base.error.tolist() == whole.night.base.error.tolist()
 
 
-def test_a_hit_is_told_although_the_share_of_slow_dumps_was_suspected_before():
+def test_a_shift_is_found_although_the_share_of_slow_dumps_was_suspected():
     """A load time with two modes, more of them slow in one night; then it is six times as long."""
     rng = np.random.default_rng(11)
     slow = [2, 3, 2, 1, 2, 3, 2, 2, 1, 2, 3, 2, 7]
@@ -269,7 +269,7 @@ def test_a_hit_is_told_although_the_share_of_slow_dumps_was_suspected_before():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_creep_of_less_than_the_smallest_change_a_night_is_found(seed):
+def test_a_creep_below_the_smallest_change_per_night_is_found(seed):
     """+1.5 % a night for six nights: no night is 3 % from the one before."""
     creep = np.log(1.015) * np.clip(np.arange(BEFORE + 8) - BEFORE + 1, 0, 6)
     cells = [nights(seed, creep.tolist()), *quiet(6, len(creep), seed=60 + 10 * seed)]
@@ -286,7 +286,7 @@ def _in_modes(slow):
     return [LEVEL + 0.3 * (np.arange(10) < count) + rng.normal(0, 0.01, 10) for count in slow]
 
 
-def test_a_mode_that_other_nights_were_in_is_no_change():
+def test_a_mode_seen_in_earlier_nights_is_no_change():
     before = [0, 1, 0, 9, 1, 0, 1, 0, 10, 0, 1, 0, 1, 0, 1, 0]
     for nights_ in (2, 3, 4):
         cells = [_in_modes([*before, *[9] * nights_])]

@@ -52,7 +52,7 @@ def test_more_combinations_than_rows_are_numbered_alike() -> None:
     assert np.array_equal(number[997:1994], number[:997])
 
 
-def test_texts_are_the_same_after_they_were_codes() -> None:
+def test_texts_survive_dictionary_encoding() -> None:
     table = _table([("a", 1), (None, 2), ("b", 3)])
     encoded = encode_texts(table)
     assert pa.types.is_dictionary(encoded.schema.field("text").type)

@@ -28,7 +28,7 @@ def confirmed(move, *, planted=None, size=TEN_PERCENT, seed=0):
 
 
 @pytest.mark.parametrize("move", [-0.3, -0.1, 0.05, 0.2])
-def test_what_all_operators_share_is_no_change_of_any(move):
+def test_a_move_that_all_operators_share_is_no_change_of_any(move):
     assert confirmed(move) == []
 
 
@@ -41,7 +41,7 @@ def test_an_operator_that_changes_in_another_night_is_confirmed(move, planted):
     assert (change.series, change.direction, change.first_bad) == (PLANTED, 1, planted)
 
 
-def test_an_operator_that_goes_against_the_others_is_confirmed():
+def test_an_operator_that_moves_against_the_others_is_confirmed():
     (change,) = confirmed(-0.05, planted=BEFORE, size=np.log(1.2))
     assert (change.series, change.direction, change.first_bad) == (PLANTED, 1, BEFORE)
 
@@ -75,5 +75,5 @@ def test_half_of_the_operators_of_a_steady_device_are_slower_and_the_others_not_
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("first_bad", [4, BEFORE])
-def test_nobody_knows_which_half_of_the_operators_of_a_busy_device_has_changed(first_bad, seed):
+def test_a_change_of_half_the_operators_of_a_busy_device_is_not_reported(first_bad, seed):
     assert phases(0.2, first_bad, seed=seed) == set()

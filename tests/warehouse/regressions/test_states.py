@@ -32,7 +32,7 @@ def test_the_reaction_is_learned_from_nights_whose_states_differ():
     assert doubt.max() < 0.05
 
 
-def test_the_reaction_is_one_where_states_do_not_differ():
+def test_the_reaction_is_1_if_states_do_not_differ():
     cells, rng = StateCells.empty((1, 1)), np.random.default_rng(2)
     night = NightValues(np.zeros(10, int), np.arange(10), 5.0 + rng.normal(0, 0.02, 10), 10)
     summarise_states(cells, 0, night, np.full(10, 0.3), np.ones(1))

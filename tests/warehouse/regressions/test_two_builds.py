@@ -21,7 +21,7 @@ NAMES = ["comparison", "regression_deltas"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_answer_has_the_columns_that_are_told_in_order(nightly: Warehouse, name: str) -> None:
+def test_the_answer_has_the_documented_columns_and_order(nightly: Warehouse, name: str) -> None:
     table = nightly.query(name, **PAIR).table
     told = [(column.name, TYPES[column.type]) for column in find_query(name).header.columns]
     assert [(field.name, str(field.type)) for field in table.schema] == told

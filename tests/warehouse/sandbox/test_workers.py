@@ -128,7 +128,7 @@ def test_a_statement_that_has_ended_cannot_be_stopped(store: Path, sandbox: Sand
 
 
 @pytest.mark.slow
-def test_one_worker_answers_until_there_is_a_newer_snapshot(tmp_path: Path) -> None:
+def test_a_sandbox_keeps_its_worker_until_there_is_a_newer_snapshot(tmp_path: Path) -> None:
     store = make_store(tmp_path)
     sandbox = Sandbox(store, BOUNDS)
     first = sandbox.answer("SELECT count(*) AS n FROM dumps")
@@ -213,7 +213,7 @@ def test_a_worker_has_no_environment_no_files_and_no_more_of_them(
     ),
     ids=["rows", "bytes", "texts", "lists", "text"],
 )
-def test_what_takes_more_than_it_may_is_refused(sandbox: Sandbox, text: str, bound: str) -> None:
+def test_a_statement_beyond_a_limit_is_refused(sandbox: Sandbox, text: str, bound: str) -> None:
     with pytest.raises(CostlyStatementError) as caught:
         sandbox.answer(text)
     assert caught.value.bound == bound
@@ -231,7 +231,9 @@ def test_what_takes_more_than_it_may_is_refused(sandbox: Sandbox, text: str, bou
     ),
     ids=["interrupted", "killed"],
 )
-def test_what_takes_too_long_is_ended(store: Path, text: str, killed: int) -> None:
+def test_a_sandboxed_statement_that_takes_too_long_is_ended(
+    store: Path, text: str, killed: int
+) -> None:
     sandbox = Sandbox(store, BOUNDS._replace(seconds=0.5))
     with pytest.raises(CostlyStatementError, match=r"more than 0\.5 s") as caught:
         sandbox.answer(text)
@@ -250,7 +252,9 @@ def test_a_worker_that_dies_is_replaced(store: Path, sandbox: Sandbox) -> None:
     assert sandbox.answer("SELECT 1 AS a").table.num_rows == 1
 
 
-def test_what_fails_is_told_in_the_words_of_the_store(store: Path, sandbox: Sandbox) -> None:
+def test_the_sandbox_reports_errors_in_the_words_of_the_store(
+    store: Path, sandbox: Sandbox
+) -> None:
     for text in ("SELECT nothing", "DELETE FROM dumps", "SELECT error('x')", "SELECT 1; SELECT 2"):
         with Warehouse.open(store, read_only=True) as warehouse:
             with pytest.raises(StatementError) as theirs:
@@ -265,14 +269,14 @@ def test_what_fails_is_told_in_the_words_of_the_store(store: Path, sandbox: Sand
         sandbox.answer("SELECT '\ud800'")
 
 
-def test_without_a_snapshot_nothing_is_answered(tmp_path: Path) -> None:
+def test_a_sandbox_without_a_snapshot_refuses_statements(tmp_path: Path) -> None:
     store = tmp_path / "store"
     ingest(store, write(tmp_path / "a.etdp", read_dump("real/mlp_xnnpack_n1")))
     with pytest.raises(StoreError, match="no snapshot yet"):
         Sandbox(store, BOUNDS).answer("SELECT 1")
 
 
-def test_a_snapshot_that_is_damaged_is_told(tmp_path: Path) -> None:
+def test_a_damaged_snapshot_is_reported_by_name(tmp_path: Path) -> None:
     store = make_store(tmp_path)
     (snapshot,) = (store / "snapshots").glob("*.duckdb")
     snapshot.chmod(0o600)

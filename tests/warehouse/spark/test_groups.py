@@ -29,7 +29,7 @@ def entry(path: str, stated: str, size: int = 10) -> DumpFacts:
     return DumpFacts(path, path, None, f"sha of {path}", size, stated)
 
 
-def test_first_of_several_alike_is_taken() -> None:
+def test_the_first_of_several_equal_dumps_is_taken() -> None:
     decision = decide([dump("a", "1"), dump("b", "1"), dump("c", "2")], {}, ())
     assert ([one.path for one in decision.entries], decision.n_known) == (["a", "c"], 1)
 

@@ -76,6 +76,6 @@ def test_file_that_was_copied_with_its_old_time_arrives_now(inbox: Path) -> None
     assert abs(list_arrivals(place)[0].mtime_ns / 1e9 - time.time()) < 3600
 
 
-def test_place_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_inbox_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="gone"):
         open_place(str(tmp_path / "gone"))

@@ -186,7 +186,7 @@ def test_lake_that_is_compacted_meanwhile_is_known_as_before(places) -> None:
 
 
 @pytest.mark.slow
-def test_two_that_take_the_same_dumps_do_not_bring_them_in_twice(places) -> None:
+def test_two_ingests_of_the_same_inbox_do_not_store_dumps_twice(places) -> None:
     inbox, lake = places
 
     class Overtaken(TasksHere):
@@ -204,7 +204,7 @@ def test_two_that_take_the_same_dumps_do_not_bring_them_in_twice(places) -> None
 
 
 @pytest.mark.slow
-def test_what_another_driver_of_the_same_plan_committed_stays(places) -> None:
+def test_a_lake_keeps_what_another_driver_of_the_same_plan_committed(places) -> None:
     inbox, lake = places
     changed = inbox / "2026-01-01-0" / "0000.etdp"
 
@@ -223,7 +223,7 @@ def test_what_another_driver_of_the_same_plan_committed_stays(places) -> None:
 
 
 @pytest.mark.slow
-def test_what_another_driver_of_the_same_plan_deleted_is_not_committed(places) -> None:
+def test_files_deleted_by_another_driver_of_the_plan_are_not_committed(places) -> None:
     inbox, lake = places
     take(inbox, lake)
     fill_inbox(inbox, 1, first=8)

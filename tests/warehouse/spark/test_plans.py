@@ -76,7 +76,7 @@ def test_a_plan_that_is_not_checked_yet_is_not_carried_out_by_another(inbox, lak
 
 
 @pytest.mark.slow
-def test_a_plan_given_up_for_that_of_a_third_is_nowhere_carried_out(inbox, lake) -> None:
+def test_a_plan_given_up_to_a_third_driver_is_never_carried_out(inbox, lake) -> None:
     third = fill_inbox(inbox.parent / "third", 4, days=1)
 
     class Overtaken(TasksHere):
@@ -99,7 +99,7 @@ def test_a_plan_given_up_for_that_of_a_third_is_nowhere_carried_out(inbox, lake)
 @pytest.mark.system
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["here", "elsewhere"])
-def test_a_plan_that_its_driver_left_unchecked_is_none(inbox, lake, place: str) -> None:
+def test_an_unchecked_plan_of_a_dead_driver_is_ignored(inbox, lake, place: str) -> None:
     def die() -> None:
         raise DriverDies
 
@@ -114,7 +114,7 @@ def test_a_plan_that_its_driver_left_unchecked_is_none(inbox, lake, place: str) 
 
 
 @pytest.mark.slow
-def test_a_plan_that_others_see_no_more_is_not_carried_out_by_its_own_driver(inbox, lake) -> None:
+def test_a_driver_does_not_carry_out_a_plan_that_expired_for_others(inbox, lake) -> None:
     other = inbox.parent / "other"
     shutil.copytree(inbox, other)
 

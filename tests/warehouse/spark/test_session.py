@@ -8,7 +8,9 @@ from tracehouse.warehouse.errors import SparkError
 from tracehouse.warehouse.spark.session import opened_session
 
 
-def test_missing_pyspark_is_told_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pyspark_is_reported_with_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.errors", None)
     with (
         pytest.raises(SparkError, match=r"pip install '\.\[spark\]' in a checkout"),
@@ -17,7 +19,7 @@ def test_missing_pyspark_is_told_with_what_installs_it(monkeypatch: pytest.Monke
         pass
 
 
-def test_missing_java_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_java_is_reported_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     pytest.importorskip("pyspark", reason="pyspark is missing: make test-spark")

@@ -16,7 +16,7 @@ Caused by: java.lang.RuntimeException: a.parquet is not a Parquet file
 """
 
 
-def test_failure_is_told_by_the_error_in_python_or_else_by_the_first_cause_in_java() -> None:
+def test_a_spark_failure_is_explained_by_the_python_error_or_first_java_cause() -> None:
     assert explain_failure(PYTHON) == "a job failed: OSError: dump 7 cannot be read"
     cause = "java.lang.RuntimeException: a.parquet is not a Parquet file"
     assert explain_failure(JAVA) == f"a job failed: {cause}"

@@ -61,23 +61,23 @@ def test_clocks_do_not_mix() -> None:
     assert estimate(timed(1_000), timed(1), timed(100_000)) == [1_000, 1, 100_000]
 
 
-def test_a_coarse_clock_is_told_by_one_operator_of_one_step_or_none() -> None:
+def test_multiples_of_one_step_reveal_a_coarse_clock() -> None:
     assert estimate(np.array([[0, 1_000, 0, 1_000]])) == [1_000]
     assert estimate(np.array([[3_000, 99_000, 4_000]])) == [1_000]
     assert estimate(np.array([[3_000, 6_000], [0, 9_000]])) == [1_000]
 
 
 @pytest.mark.parametrize("times", [[9_000], [9_000, 1_000, 500], [0], [123_456, 777_000]])
-def test_times_that_never_vary_are_no_evidence(times: list[int]) -> None:
+def test_constant_times_do_not_reveal_a_clock_step(times: list[int]) -> None:
     assert estimate(np.array([times]).T.repeat(40, axis=1)) == [1]
 
 
-def test_few_readings_of_a_small_step_are_no_evidence() -> None:
+def test_few_readings_of_a_small_step_do_not_reveal_a_clock_step() -> None:
     assert estimate(np.array([[120, 180, 240]])) == [1]
     assert estimate(timed(1e9 / 24e6, operators=[2_000, 3_000])) == [1]
 
 
-def test_a_few_rounded_readings_are_no_evidence_as_all_may_be_even() -> None:
+def test_few_rounded_readings_do_not_reveal_a_clock_step() -> None:
     step = 1e9 / 32_768
     assert estimate(timed(step, operators=[200_000, 300_000])) == [1]
     operators = [200_000, 300_000, 500_000, 900_000, 1_700_000, 2_400_000]
@@ -97,7 +97,7 @@ def test_jitter_of_a_tick_does_not_hide_a_coarse_step() -> None:
     assert found == pytest.approx(100_000, abs=2)
 
 
-def test_no_readings_leave_every_clock_at_one_tick() -> None:
+def test_clocks_without_readings_have_a_step_of_one_tick() -> None:
     nothing = np.zeros(0, np.int64)
     readings = Readings(nothing, nothing, nothing.astype(bool))
     assert estimate_steps(readings, 2, lambda clocks: clocks).tolist() == [1, 1]

@@ -96,31 +96,31 @@ def test_a_method_has_the_state_of_its_parts_by_their_time():
     assert found[0, 0] == pytest.approx(expected)
 
 
-def test_what_the_reference_build_cancelled_has_no_state_and_no_vote():
+def test_operators_cancelled_by_a_reference_have_no_state_and_no_vote():
     unit = [NO_UNIT] * 5 + [KERNELS] * 3
     assert states([[0.5] * 5 + [0.1] * 3], unit=unit)[0] == pytest.approx(
         [NAN] * 5 + [0.1] * 3, nan_ok=True
     )
 
 
-def test_without_a_base_states_are_told_from_the_levels_of_the_night_itself():
+def test_device_states_without_a_base_come_from_the_levels_of_the_same_night():
     levels, shared = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.0, 0.1, -0.1])
     found = states(levels + shared[:, None], level=[NAN] * 4)
     assert found - found[0] == pytest.approx(np.tile(shared[:, None], 4))
 
 
-def test_an_operator_that_is_new_has_no_vote_and_the_state_of_the_others():
+def test_a_new_operator_gets_the_device_state_of_the_others_without_a_vote():
     found = states([[0.7, 0.1, 0.1, 0.1]], level=[NAN, 0.0, 0.0, 0.0])
     assert found[0] == pytest.approx([0.1] * 4)
 
 
-def test_operators_that_change_in_a_night_say_nothing_about_its_dumps():
+def test_changed_operators_do_not_affect_the_device_state():
     shared, changed = np.array([0.0, 0.02, -0.02]), np.array([0.0] * 4 + [0.2] * 3)
     found = states(shared[:, None] + changed)
     assert found[:, 0] == pytest.approx(shared)
 
 
-def test_where_operators_do_not_agree_a_steady_device_is_where_it_was():
+def test_a_steady_device_keeps_its_state_if_operators_disagree():
     halves = [0.3] * 4 + [0.1] * 4
     assert states([halves])[0] == pytest.approx([0.2] * 8)
     assert states([halves], state=0.1)[0] == pytest.approx([0.1] * 8)
@@ -142,7 +142,7 @@ def test_median_of_groups_of_all_sizes():
     assert len(Groups(group[:0]).median(value[:0])) == 0
 
 
-def test_two_share_the_middle_whatever_groups_come_before():
+def test_the_weighted_median_of_an_even_group_is_the_mean_of_the_middle_two():
     count = 20_000
     group, value = np.repeat(np.arange(count), 6), np.tile(np.arange(6.0), count)
     found = Groups(group).weighted_median(value, np.full(6 * count, 1 / 6))

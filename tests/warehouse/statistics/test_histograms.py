@@ -14,7 +14,7 @@ TICKS = st.one_of(st.integers(0, 300), st.integers(0, 2**63 - 1))
 
 
 @given(st.lists(TICKS, min_size=1, max_size=50))
-def test_what_stands_for_a_bucket_is_within_one_percent_of_all_in_it(ticks: list[int]) -> None:
+def test_the_value_of_a_bucket_is_within_one_percent_of_all_in_it(ticks: list[int]) -> None:
     for duration, number in zip(ticks, find_buckets(np.array(ticks)).tolist(), strict=True):
         if duration == 0:
             assert number == ZERO

@@ -25,7 +25,7 @@ def table():
         ((30, 30, 0), 2 / math.comb(60, 30)),
     ],
 )
-def test_known_values(table, key, p):
+def test_p_matches_published_values(table, key, p):
     assert table[key] == pytest.approx(p, rel=1e-12)
 
 

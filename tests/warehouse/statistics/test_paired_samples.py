@@ -113,11 +113,11 @@ def test_long_and_short_rows_are_compared_alike_and_empty_ones_not_at_all():
     assert found.p[2] == 1
 
 
-def test_equal_dumps_say_nothing():
+def test_equal_pairs_have_p_of_1_and_no_shift():
     found = _compare([0.0] * 10)
     assert (found.p[0], found.excess[0], found.shift[0]) == (1, 0, 0)
 
 
-def test_as_few_pairs_as_are_wanted_give_an_interval():
+def test_the_least_number_of_pairs_gives_an_interval():
     assert interval_rank(LEAST_PAIRS) == 1
     assert interval_rank(LEAST_PAIRS - 1) == 0

@@ -44,7 +44,7 @@ def test_p_is_the_stratified_test_s_by_hand():
     assert _pooled(devices).p[0] == pytest.approx(math.erfc(z / math.sqrt(2)))
 
 
-def test_devices_that_are_not_there_count_for_nothing():
+def test_missing_devices_do_not_count_in_a_pool():
     devices = _devices(2, 0.02)
     found = [compare_samples(*(np.array([side]) for side in one)) for one in devices]
     names = ("excess", "variance", "shift", "low", "high")

@@ -93,7 +93,7 @@ def test_flagged_durations_are_left_out() -> None:
     assert [(row["event_signature_id"], row["sample_count"]) for row in rows] == [(7, 1)]
 
 
-def test_which_flags_leave_a_duration_out_is_for_the_clocks_to_say() -> None:
+def test_unknown_flags_do_not_leave_a_duration_out() -> None:
     unheard_of = 1 << 20
     (row,) = summarise([(0, 7, 0, 5, unheard_of), (0, 7, 1, 6, unheard_of | 2)])
     assert row["sample_count"] == 1
@@ -142,9 +142,7 @@ def test_each_clock_of_each_dump_has_its_own_step() -> None:
     assert {dump: steps[groups.dump == dump].tolist() for dump in range(4)} == by_group
 
 
-def test_what_the_runtime_did_not_time_is_no_evidence_and_values_with_a_unit_have_no_clock() -> (
-    None
-):
+def test_values_with_a_unit_and_untimed_events_do_not_tell_the_clock_step() -> None:
     groups = group_events(
         events([(0, n, run, 1_000 * (run + n), 0) for n in (3, 4, 5) for run in range(2)])
     )

@@ -20,10 +20,10 @@ def test_an_exact_change_reaches_its_share_and_a_smaller_one_does_not(percent):
         assert np.log(head - 1) - np.log(base) < log_change(share)
 
 
-def test_a_byte_more_than_a_large_limit_is_more():
+def test_one_byte_beyond_a_large_limit_does_not_reach_it():
     assert not reaches(2e9, 2e9 + 1)
     assert reaches(-1.0, -1.0)
 
 
-def test_log_change_is_of_each_share():
+def test_log_change_is_computed_elementwise():
     assert log_change(np.array([0.0, 0.03])) == pytest.approx([0.0, np.log(1.03)])

@@ -47,7 +47,7 @@ def test_prompts_and_tokens_in_turns_have_two_lengths(pattern: str) -> None:
         ("D" * 12 + "P" * 8) * 3,  # stretches of load
     ],
 )
-def test_one_length_and_changes_of_speed_are_not_split(pattern: str) -> None:
+def test_runs_of_one_length_are_not_split_by_changes_of_speed(pattern: str) -> None:
     assert split_lengths(times(pattern)) is None
 
 
@@ -60,13 +60,13 @@ def test_runs_that_a_loaded_host_interrupts_are_not_split() -> None:
     assert split_lengths((1e6 * np.array(times_ms)).astype(np.int64)) is None
 
 
-def test_a_fifth_more_is_no_other_length() -> None:
+def test_lengths_that_differ_by_a_fifth_are_one_run_length() -> None:
     rng = np.random.default_rng(2)
     ticks = np.where(np.arange(60) % 2, 120_000, 100_000) + rng.integers(0, 500, 60)
     assert split_lengths(ticks) is None
 
 
-def test_some_interrupted_tokens_do_not_hide_the_lengths() -> None:
+def test_interrupted_tokens_do_not_hide_the_two_run_lengths() -> None:
     pattern = ("PDD" * 7 + "PDi") * 3
     found = split_lengths(times(pattern))
     assert found is not None
@@ -128,6 +128,6 @@ def _of_first(table):
     return table.filter(table["dump_index"].to_numpy() == 0)
 
 
-def test_no_dump_of_the_sample_has_two_lengths() -> None:
+def test_no_dump_of_the_sample_has_two_run_lengths() -> None:
     content = decode_content([path.read_bytes() for path in SAMPLE.rglob("*.etdp")])
     assert content.decoded.tables["run_signatures"]["length"].drop_null().to_pylist() == []

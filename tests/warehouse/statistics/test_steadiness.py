@@ -6,7 +6,7 @@ import pytest
 from tracehouse.warehouse.statistics.steadiness import find_steadiness
 
 
-def test_figures_are_those_by_the_book():
+def test_steadiness_matches_the_textbook_formulas():
     values = [105.0, 98.0, 101.0, 250.0, 99.0, 100.0, 104.0, 97.0, 96.0, 103.0, 102.0]
     found = find_steadiness(np.array([values]))
     low, middle, high = quantiles(values, n=4, method="inclusive")
@@ -19,7 +19,7 @@ def test_figures_are_those_by_the_book():
     assert found.drift.tolist() == pytest.approx([median(values[-4:]) / median(values[:3]) - 1])
 
 
-def test_there_are_no_figures_without_enough_samples_or_with_nothing_to_divide_by():
+def test_steadiness_without_enough_samples_or_at_zero_is_nan():
     one, two = find_steadiness(np.array([[5.0]])), find_steadiness(np.array([[5.0, 6.0]]))
     assert one.typical.tolist() == [5.0]
     assert np.isnan([*one.cv, *one.drift, *two.drift]).all()

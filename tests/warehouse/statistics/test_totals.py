@@ -69,7 +69,7 @@ def test_totals_equal_a_plain_computation(events: list[dict[str, int]], is_in_or
         assert table == sorted(plain[name], key=str), name
 
 
-def test_a_run_that_failed_or_has_a_flagged_event_counts_nowhere() -> None:
+def test_a_failed_run_or_one_with_a_flagged_event_does_not_count() -> None:
     usual = {"dump_id": 0, "run_signature_id": 1, "chain_index": 0, "flags": 0}
 
     def event(signature: int, run: int, ticks: int, flags: int = 0) -> dict[str, int]:

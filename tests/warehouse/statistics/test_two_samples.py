@@ -93,20 +93,20 @@ def test_large_samples_take_the_normal_p_with_ties_counted(n, m):
     assert compare(base, head)["p"] == pytest.approx(expected, rel=1e-9)
 
 
-def test_a_tie_is_rounded_to_the_side_that_is_less_sure():
+def test_p_of_a_tie_is_rounded_to_the_larger_value():
     exact = [one_p(6, 6, u, 0) for u in (3, 4)]
     assert one_p(6, 6, 3.5, 6) == exact[1] > exact[0]
     assert one_p(6, 6, 36 - 3.5, 6) == exact[1]
 
 
-def test_values_all_alike_are_no_difference():
+def test_equal_values_have_p_of_1_and_no_shift():
     same = compare([0.5] * 9, [0.5] * 9)
     assert (same["p"], same["shift"], same["low"], same["high"]) == (1, 0, 0, 0)
     assert one_p(40, 40, 800, 80**3 - 80) == 1
 
 
 @pytest.mark.parametrize(("base", "head"), [([], [1.0]), ([1.0], []), ([], [])])
-def test_without_values_on_both_sides_nothing_is_said(base, head):
+def test_a_comparison_with_values_on_one_side_only_has_no_figures(base, head):
     found = compare(base, head)
     assert found["p"] == 1
     assert all(math.isnan(found[name]) for name in ("shift", "low", "high"))
@@ -223,7 +223,7 @@ def test_a_second_mode_that_only_the_head_has_is_told_apart_too():
         ([*FAST[:8], *SLOW[:2]], [*FAST[:2], *SLOW[:8]]),  # nearly all went to the other mode
     ],
 )
-def test_what_is_no_second_mode_is_left_as_it_is(base, head):
+def test_samples_without_a_second_mode_are_not_centred(base, head):
     modes = centre_modes(rows(base), rows(head))
     assert not modes.is_centred[0]
     np.testing.assert_array_equal(modes.base, rows(base))

@@ -36,7 +36,7 @@ def test_two_sessions_by_hand():
     assert all(math.isnan(found[name]) for name in FACTORS if name not in ("process", "session"))
 
 
-def test_components_are_what_they_were_made_of():
+def test_estimated_components_match_the_simulated_ones():
     rng = np.random.default_rng(1)
     made = {"device": 0.1, "temperature": 0.05, "session": 0.03, "build": 0.02, "process": 0.01}
     whole = _dumps(device=6, temperature=3, session=4, build=2, process=10)
@@ -52,7 +52,7 @@ def test_components_are_what_they_were_made_of():
             assert math.isnan(deviation)
 
 
-def test_nothing_is_made_out_of_nothing():
+def test_variance_components_are_not_invented_and_never_negative():
     rng = np.random.default_rng(2)
     groups = _dumps(device=4, session=5, process=8)
     found = split_variance(_simulate(groups, rng, process=0.02), groups)
@@ -62,7 +62,7 @@ def test_nothing_is_made_out_of_nothing():
     assert np.nansum(split_variance(np.full(len(groups), 5.0), groups)) == 0
 
 
-def test_what_would_help_by_hand():
+def test_detectable_changes_match_a_calculation_by_hand():
     variances = np.array([np.nan, np.nan, np.nan, 0.0001, 0.0003, np.nan, 0.001])
     groups = _dumps(device=4, session=2, process=10)
     found = find_detectable(variances, groups)
@@ -74,7 +74,7 @@ def test_what_would_help_by_hand():
     assert found.pool == pytest.approx(found.now / 2)
 
 
-def test_of_one_session_only_pairs_can_be_told():
+def test_one_session_gives_only_the_detectable_change_of_pairs():
     groups = _dumps(build=2, process=10)
     found = find_detectable(split_variance(np.linspace(0, 0.1, 20), groups), groups)
     assert found.pairs > 0

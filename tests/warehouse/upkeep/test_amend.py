@@ -70,7 +70,7 @@ def test_an_amended_store_is_as_if_all_had_been_ingested_rightly(
         assert [ours.sql(f"SELECT 1 FROM {name[:-3]}s").num_rows for name in ids] == [1, 1, 1]  # noqa: S608
 
 
-def test_a_build_forgets_what_only_a_wrong_manifest_said_of_it(store: Path) -> None:
+def test_a_build_loses_facts_that_only_a_corrected_manifest_stated(store: Path) -> None:
     amend(store, "build=b1", "commit=c1")
     amend(store, "commit=c2")
     with Warehouse.open_to_write(store) as warehouse:

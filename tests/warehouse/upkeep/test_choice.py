@@ -34,7 +34,7 @@ def test_dumps_are_chosen_by_hash_and_by_what_their_manifests_state(store: Path)
         assert choose_dumps(warehouse.writing, prefix=dumps[1].sha256[:8].upper()) == dumps[1:2]
 
 
-def test_a_choice_of_nothing_is_an_error(store: Path) -> None:
+def test_a_selection_without_dumps_is_an_error(store: Path) -> None:
     cases: list[tuple[str | None, dict[str, str], str]] = [
         (None, {}, "no dumps are chosen"),
         ("abc", {}, "wanted the first 6 or more hex digits"),

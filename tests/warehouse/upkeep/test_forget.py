@@ -65,7 +65,7 @@ def archived(store: Path) -> set[str]:
     return {one.name for _, one in entries if one.byte_count is not None}
 
 
-def test_a_store_is_as_if_it_had_never_had_the_dumps_and_so_is_its_archive(
+def test_forgetting_dumps_leaves_store_and_archive_as_without_them(
     store: Path, files: Path, tmp_path: Path
 ) -> None:
     count, before = len(list(Archive(store).entries(with_data=False))), archived(store)
@@ -133,7 +133,7 @@ def test_a_forgotten_dump_may_come_again_and_be_forgotten_again(store: Path, fil
     ["sealed:1", "committed:1", "seal:2", "delete segment:1", "delete segment:2", "erased:1"],
 )
 @pytest.mark.parametrize("is_rebuilt", [False, True])
-def test_what_a_kill_left_half_forgotten_is_forgotten_when_it_is_opened(
+def test_opening_a_store_completes_a_killed_forget(
     store: Path, point: str, is_rebuilt: bool
 ) -> None:
     whole = Path(shutil.copytree(store, store.with_name("whole")))
@@ -162,7 +162,7 @@ def test_snapshots_make_room_for_the_segments_that_are_written_anew(store: Path)
 
 
 @pytest.mark.slow
-def test_a_compacted_file_and_the_snapshots_hold_nothing_of_it(store: Path) -> None:
+def test_compaction_erases_forgotten_dumps_from_file_and_snapshots(store: Path) -> None:
     write(store / "snapshots" / "1.duckdb", b"published")
     write(store / f"{FILE_NAME}.old-1", b"put aside")
     assert b"secret_build" in (store / FILE_NAME).read_bytes()
@@ -174,7 +174,7 @@ def test_a_compacted_file_and_the_snapshots_hold_nothing_of_it(store: Path) -> N
 
 
 @pytest.mark.slow
-def test_who_is_interrupted_before_the_file_is_compacted_is_told_what_ends_it(store: Path) -> None:
+def test_a_forget_that_cannot_compact_names_the_command_that_completes_it(store: Path) -> None:
     assert not read_status(store).is_uncompacted
     forget(store)
     assert read_status(store).is_uncompacted

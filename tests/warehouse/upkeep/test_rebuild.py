@@ -102,9 +102,7 @@ def test_a_store_without_its_file_says_so_and_is_rebuilt(store: Path, damage: st
 
 
 @pytest.mark.slow
-def test_what_a_file_lost_is_taken_over_from_the_archive_when_it_is_opened(
-    store: Path, tmp_path: Path
-) -> None:
+def test_opening_a_store_restores_lost_dumps_from_the_archive(store: Path, tmp_path: Path) -> None:
     older = (store / FILE_NAME).read_bytes()
     write(tmp_path / "late.etdp", read_dump("real/load_only"))
     ingest(store, tmp_path / "late.etdp")

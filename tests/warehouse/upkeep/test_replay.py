@@ -110,7 +110,7 @@ def all_dumps(warehouse: Warehouse) -> list[ChosenDump]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
-def test_whatever_was_done_to_a_store_it_is_rebuilt_the_same(tmp_path: Path, seed: int) -> None:
+def test_a_store_after_any_operations_is_rebuilt_the_same(tmp_path: Path, seed: int) -> None:
     lived = LivedIn(tmp_path, seed)
     done = lived.happen(9)
     Warehouse.open_to_write(lived.store).close()

@@ -125,7 +125,7 @@ def test_an_etrecord_that_comes_after_events_were_dropped_tells_the_same(
     assert ours["event_modules"] == theirs["event_modules"]
 
 
-def test_what_would_go_is_summed_by_build(store: Path) -> None:
+def test_events_that_retention_would_drop_are_summed_by_build(store: Path) -> None:
     with Warehouse.open_to_write(store) as warehouse:
         sums = sum_by_build(find_old_events(warehouse.writing, days=0)).to_pylist()
         old = find_old_events(warehouse.writing, days=10**12)

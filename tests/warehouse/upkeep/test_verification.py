@@ -61,7 +61,7 @@ def spoil(store: Path, *texts: str) -> None:
             connection.execute(text)
 
 
-def test_nothing_is_wrong_with_a_store_that_went_through_everything(store: Path) -> None:
+def test_a_store_after_every_kind_of_upkeep_verifies(store: Path) -> None:
     with Warehouse.open(store, read_only=True) as warehouse:
         for table in STORED:
             assert warehouse.sql(f"SELECT 1 AS one FROM {table} LIMIT 1").num_rows  # noqa: S608
@@ -174,7 +174,7 @@ def test_samples_one_after_the_other_have_other_dumps(store: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 3, 99, 100, 250])
-def test_a_hundred_turns_have_every_dump_and_each_turn_has_one(count: int) -> None:
+def test_a_hundred_verification_turns_cover_every_dump(count: int) -> None:
     seen = set()
     with duckdb.connect() as connection:
         connection.execute(
@@ -192,7 +192,9 @@ def test_a_hundred_turns_have_every_dump_and_each_turn_has_one(count: int) -> No
 
 
 @pytest.mark.parametrize("sample", [Sample(1.0), EACH])
-def test_what_came_after_a_snapshot_is_no_difference(store: Path, sample: Sample) -> None:
+def test_changes_made_after_a_snapshot_are_not_reported_as_differences(
+    store: Path, sample: Sample
+) -> None:
     with Warehouse.open_to_write(store) as warehouse:
         snapshot = warehouse.snapshot().path
         copy = Path(shutil.copy(snapshot, store.with_name("old.duckdb")))

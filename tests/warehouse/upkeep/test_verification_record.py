@@ -30,7 +30,7 @@ def test_wrong_rows_are_known_until_their_dump_is_verified_again(tmp_path: Path)
     assert later.succeeded_at > found.succeeded_at
 
 
-def test_the_turn_is_that_of_the_service_alone(tmp_path: Path) -> None:
+def test_only_the_service_changes_the_verification_turn(tmp_path: Path) -> None:
     record_verification(tmp_path, set(), dumps={}, tables=[], is_whole=False, turn=3)
     record_verification(tmp_path, set(), dumps={"a": "runs"}, tables=[], is_whole=True)
     assert read_record(tmp_path).turn == 3
@@ -45,11 +45,11 @@ def test_a_rebuilt_store_has_no_known_damage(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "1", '{"other": 1}'])
-def test_a_file_that_is_no_record_counts_as_none(tmp_path: Path, text: str) -> None:
+def test_a_malformed_verification_record_counts_as_empty(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE_NAME).write_text(text)
     assert read_record(tmp_path) == VerificationRecord()
 
 
-def test_a_record_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_an_unwritable_record_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"verified\.json.*cannot be written"):
         record_verification(tmp_path / "none", set(), dumps={}, tables=[], is_whole=True)

@@ -133,7 +133,7 @@ def test_a_log_that_was_moved_away_is_begun_anew(tmp_path: Path) -> None:
     assert (tmp_path / FILE_NAME).read_bytes() == b"2\n"
 
 
-def test_a_command_says_who_ran_it_and_fails_where_it_cannot(tmp_path: Path) -> None:
+def test_a_command_is_audited_with_its_user_or_fails(tmp_path: Path) -> None:
     audit_command(tmp_path, "token_created", "lab")
     said = json.loads((tmp_path / FILE_NAME).read_text())
     assert (said["bearer"], said["action"], said["what"], said["result"]) == (

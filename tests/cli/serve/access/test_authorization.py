@@ -28,7 +28,7 @@ def refusal(access: Access, asked: Request, scope: Scope = Scope.READ) -> tuple[
     return found.value.status_code, found.value.reason
 
 
-def test_without_tokens_anybody_on_this_machine_may_everything(tmp_path: Path) -> None:
+def test_a_service_without_tokens_allows_local_requests_everything(tmp_path: Path) -> None:
     access = Access(tmp_path)
     for host in ("127.0.0.1:8080", "127.0.0.2", "localhost", "LOCALHOST:1", "[::1]:8080", "[::1]"):
         assert access.need(request(host=host), Scope.ADMIN) == ANYONE
@@ -49,7 +49,7 @@ def test_without_tokens_anybody_on_this_machine_may_everything(tmp_path: Path) -
         {"via": "1.1 proxy"},
     ],
 )
-def test_without_tokens_no_other_name_and_no_proxy_is_served(
+def test_a_service_without_tokens_refuses_other_host_names_and_proxies(
     tmp_path: Path, headers: dict[str, str]
 ) -> None:
     assert refusal(Access(tmp_path), request(**headers)) == (403, "not_local")
@@ -77,7 +77,7 @@ def test_a_token_for_sql_may_read_the_schema(tmp_path: Path) -> None:
     assert [answer.status_code for answer in answers] == [200, 403]
 
 
-def test_a_token_s_scopes_are_what_it_may(tmp_path: Path) -> None:
+def test_a_token_is_limited_to_its_scopes(tmp_path: Path) -> None:
     access = Access(tmp_path)
     secret = create_token(tmp_path, "lab", scopes=[Scope.INGEST, Scope.READ], pools=["lab"])
     asked = request(host="farm.example", authorization=f"Bearer {secret}")
@@ -88,7 +88,7 @@ def test_a_token_s_scopes_are_what_it_may(tmp_path: Path) -> None:
     assert refusal(access, asked, Scope.SQL) == (403, "no_scope")
 
 
-def test_admin_may_everything(tmp_path: Path) -> None:
+def test_an_admin_token_has_every_scope(tmp_path: Path) -> None:
     secret = create_token(tmp_path, "boss", scopes=[Scope.ADMIN])
     asked = request(authorization=f"bearer   {secret}")
     for scope in Scope:
@@ -164,7 +164,7 @@ def test_a_cookie_changes_something_only_from_a_page_of_ours(
         assert refusal(access, request("POST", **given)) == (403, "other_site")
 
 
-def test_without_tokens_a_page_of_another_site_changes_nothing(tmp_path: Path) -> None:
+def test_a_service_without_tokens_refuses_changes_from_other_sites(tmp_path: Path) -> None:
     access = Access(tmp_path)
     assert access.need(request("PUT"), Scope.INGEST) == ANYONE
     assert access.need(request("PUT", origin="http://127.0.0.1:8080"), Scope.INGEST) == ANYONE

@@ -218,18 +218,20 @@ def _check(found: Answers, asked: object) -> None:
         *cross_section(_QUERY_GUESSES, 36), *cross_section(_VIEW_GUESSES, 36),
     ],
 )  # fmt: skip
-def test_an_answer_is_the_same(both: Both, path: str) -> None:
+def test_answers_are_the_same_with_and_without_hidden_pools(both: Both, path: str) -> None:
     _check(both.ask("GET", path), path)
 
 
 @pytest.mark.parametrize(
     ("tool", "arguments"), [*cross_section(_CALLS, 4), *cross_section(_CALL_GUESSES, 72)]
 )
-def test_an_agent_gets_the_same(both: Both, tool: str, arguments: dict[str, Any]) -> None:
+def test_agents_get_the_same_answers_with_and_without_hidden_pools(
+    both: Both, tool: str, arguments: dict[str, Any]
+) -> None:
     _check(both.call(tool, arguments), arguments)
 
 
-def test_what_is_expected_of_hidden_devices_is_not_told(both: Both) -> None:
+def test_expected_recordings_do_not_reveal_hidden_devices(both: Both) -> None:
     path = _path("/v1/queries/coverage_gaps", {"expected": f"{_SECRET}-device / {_SECRET}-model"})
     _check(both.ask("GET", path), path)
     assert _SECRET not in both.ask("GET", path).with_pool[1]
@@ -252,7 +254,9 @@ def test_a_dump_a_note_and_a_refusal_of_the_hidden_pool_are_unknown(both: Both) 
 
 
 @pytest.mark.parametrize("path", ["/v1/upkeep/compact", "/v1/sql", "/regressions", "/notes"])
-def test_what_the_token_may_not_is_refused_alike(both: Both, path: str) -> None:
+def test_forbidden_requests_are_refused_alike_with_and_without_hidden_pools(
+    both: Both, path: str
+) -> None:
     found = both.ask("POST", path, json={})
     _check(found, path)
     assert found.with_pool[0] == 403

@@ -51,7 +51,7 @@ def test_a_pool_without_devices_hides_nothing_of_the_others(client: TestClient, 
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_whoever_has_nothing_to_see_yet_is_told_so(client: TestClient, path: str) -> None:
+def test_a_token_whose_pools_have_no_dumps_yet_is_told_so(client: TestClient, path: str) -> None:
     status, text = get(client, path, "new")
     assert status == 404
     assert "o dumps yet of the pools that the token may see: new" in text

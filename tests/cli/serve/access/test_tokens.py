@@ -35,7 +35,7 @@ def test_a_secret_finds_its_token_and_is_not_kept(tmp_path: Path) -> None:
     assert secret.removeprefix(PREFIX) not in kept
 
 
-def test_other_secrets_find_nothing(tmp_path: Path) -> None:
+def test_wrong_secrets_find_no_token(tmp_path: Path) -> None:
     secret = create_token(tmp_path, "lab", scopes=[TokenScope.READ])
     tokens = Tokens(tmp_path)
     for other in ("", PREFIX, secret[:-1], f"{secret}x", secret.upper(), "\udcff\x00"):
@@ -78,7 +78,7 @@ def test_tokens_stay_needed_when_the_last_is_gone(tmp_path: Path, is_deleted: bo
     assert Tokens(tmp_path).are_needed != is_deleted
 
 
-def test_a_damaged_file_lets_nobody_in_until_it_is_put_back(tmp_path: Path) -> None:
+def test_a_damaged_token_file_refuses_all_tokens_until_it_is_restored(tmp_path: Path) -> None:
     secret = create_token(tmp_path, "lab", scopes=[TokenScope.READ])
     tokens, whole = Tokens(tmp_path), (tmp_path / FILE_NAME).read_bytes()
     for damaged in (whole[:-9], b"", b"{}", whole.replace(b'"read"', b'"all"')):
@@ -120,7 +120,7 @@ def test_a_name_that_would_not_stand_in_a_log_is_refused(tmp_path: Path, name: s
         create_token(tmp_path, name, scopes=[TokenScope.READ])
 
 
-def test_a_token_ends_when_it_was_said_to(tmp_path: Path) -> None:
+def test_a_token_expires_at_the_stated_time(tmp_path: Path) -> None:
     create_token(tmp_path, "lab", scopes=[TokenScope.READ], expires_days=3)
     create_token(tmp_path, "ever", scopes=[TokenScope.READ])
     lab, ever = read_tokens(tmp_path)

@@ -95,7 +95,7 @@ def test_a_token_limited_to_a_pool_sees_only_that(client: TestClient) -> None:
         ("query", {"name": "coverage", "params": {"since": "yesterday"}}, [], "since"),
     ],
 )
-def test_what_the_service_refuses_is_an_error_of_the_tool(
+def test_a_refusal_of_the_service_is_an_error_of_the_mcp_tool(
     client: TestClient, tool: str, arguments: Any, pools: list[str], problem: str
 ) -> None:
     text, is_error = call(client, tool, arguments, *pools)
@@ -137,7 +137,9 @@ def test_a_page_of_another_site_cannot_ask(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
-def test_there_are_no_streams_and_no_sessions(client: TestClient, method: str) -> None:
+def test_the_mcp_endpoint_offers_no_streams_and_no_sessions(
+    client: TestClient, method: str
+) -> None:
     answer = client.request(method, "/mcp", headers={"Accept": "text/event-stream"})
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
 

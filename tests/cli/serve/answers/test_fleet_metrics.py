@@ -122,7 +122,7 @@ def test_figures_are_computed_again_only_when_the_data_have_changed(
 
 
 @pytest.mark.parametrize(("branch", "builds"), [(None, {"b1", "b2[x]", "b3"}), ("main", {"b1"})])
-def test_builds_are_of_the_nightly_series(
+def test_fleet_metrics_include_builds_of_the_nightly_branch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, branch: str | None, builds: set[str]
 ) -> None:
     ids = [

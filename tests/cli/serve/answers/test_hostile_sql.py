@@ -85,7 +85,7 @@ def test_bombs_end_in_time_and_memory(client: TestClient, ground: AttackGround, 
 
 
 @pytest.mark.slow
-def test_others_are_answered_while_bombs_take_every_worker(tmp_path: Path) -> None:
+def test_other_requests_are_answered_while_bombs_occupy_every_worker(tmp_path: Path) -> None:
     with serving(tmp_path / "store", sql_seconds=5, sql_bytes=MEMORY) as client:
         service, statuses = service_of(client), []
         while ask(client, "SELECT 1").status_code == 503:

@@ -41,7 +41,7 @@ def devices(store: Path, params: Params, *pools: str) -> list[str]:
             return sorted(rows.read_all()["device"].to_pylist())
 
 
-def test_without_a_limit_all_pools_and_devices_without_one_are_told_of(store: Path) -> None:
+def test_an_unlimited_token_sees_all_pools_and_devices_without_a_pool(store: Path) -> None:
     assert devices(store, {}) == sorted(DEVICES)
     assert devices(store, {"pool": "*"}) == ["galaxy", "pixel8", "star"]
 
@@ -53,7 +53,7 @@ def test_a_token_limited_to_pools_sees_only_those(store: Path) -> None:
     assert devices(store, {}, "lab", "not there yet") == ["pixel8"]
 
 
-def test_a_pools_name_is_no_glob_in_a_limit(store: Path) -> None:
+def test_a_pool_limit_is_not_a_glob(store: Path) -> None:
     assert devices(store, {}, "la*") == ["star"]
     with pytest.raises(Problem, match="limited to lab") as caught:
         devices(store, {"pool": ["lab", "*"]}, "lab")

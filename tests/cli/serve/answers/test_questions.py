@@ -34,7 +34,7 @@ def request_of(service: Service, receive: Callable[[], Awaitable[Any]]) -> Any:
 
 
 @pytest.mark.unit
-def test_some_work_some_wait_and_the_others_are_put_off() -> None:
+def test_requests_beyond_the_running_and_waiting_limits_are_deferred() -> None:
     answers: list[object] = []
     is_over = threading.Event()
 

@@ -41,7 +41,7 @@ def test_the_answer_says_which_snapshot_it_is_of_and_is_not_kept(client: TestCli
     assert answer.json() == [{"n": 0}]
 
 
-def test_the_form_is_what_accept_says(client: TestClient) -> None:
+def test_the_answer_format_follows_the_accept_header(client: TestClient) -> None:
     answer = client.post(SQL, json={"sql": "SELECT 1 AS a"}, headers={"Accept": "text/csv"})
     assert answer.content == b"a\n1\n"
 
@@ -78,13 +78,15 @@ def test_a_malformed_statement_is_a_problem(
     assert (answer.status_code, answer.json()["reason"]) == (status, reason), answer.text
 
 
-def test_a_statement_that_reads_files_is_told_where_that_is_possible(client: TestClient) -> None:
+def test_a_refused_statement_that_reads_files_names_the_command_that_allows_it(
+    client: TestClient,
+) -> None:
     answer = client.post(SQL, json={"sql": "SELECT * FROM read_csv('goals.csv')"})
     assert answer.json()["detail"].endswith(
         "only 'tracehouse sql --allow-files' on a local store reads files"
     )
 
 
-def test_as_many_rows_as_allowed_are_answered(client: TestClient) -> None:
+def test_a_statement_with_the_most_allowed_rows_is_answered(client: TestClient) -> None:
     answer = client.post(SQL, json={"sql": "SELECT * FROM range(1000)"})
     assert len(answer.json()) == 1000

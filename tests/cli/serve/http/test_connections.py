@@ -152,7 +152,7 @@ def test_a_head_that_is_too_long_is_not_held(listening: Listening) -> None:
     ],
     ids=["header", "address", "malformed"],
 )
-def test_a_head_that_cannot_be_read_is_told_why(
+def test_an_unreadable_request_head_is_answered_with_the_reason(
     listening: Listening, sent: bytes, status: bytes, reason: bytes
 ) -> None:
     with listening.connect(sent) as connection:
@@ -229,7 +229,7 @@ def test_a_request_that_was_sent_before_the_last_answer_may_take_long(
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_body_that_stops_is_given_up(listening: Listening) -> None:
+def test_a_body_that_stops_arriving_is_answered_with_408(listening: Listening) -> None:
     with listening.connect(MAKER.packet(1).request[:-10]) as connection:
         answer = answer_on(connection)
         assert answer.startswith(b"HTTP/1.1 408")
@@ -237,7 +237,7 @@ def test_a_body_that_stops_is_given_up(listening: Listening) -> None:
         assert is_closed(connection)
 
 
-def test_a_body_that_drips_is_given_up(
+def test_a_body_that_arrives_too_slowly_is_abandoned(
     listening: Listening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(endpoints, "GRACE_SECONDS", 0.1)
@@ -324,7 +324,7 @@ def test_uploads_beyond_those_under_way_are_put_off_before_they_are_sent(
         assert answer_on(connection).startswith(b"HTTP/1.1 201")
 
 
-def test_connections_beyond_the_most_are_closed_at_once(
+def test_connections_beyond_the_limit_are_closed_at_once(
     listening: Listening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Connection, "most", 3)

@@ -32,7 +32,7 @@ def test_a_service_that_runs_is_alive_and_ready(client: TestClient) -> None:
     assert obstacles(client) == {}
 
 
-def test_a_full_disk_stands_in_the_way_but_does_not_end_the_process(
+def test_a_full_disk_makes_the_service_unready_but_keeps_it_alive(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = service_of(client)
@@ -44,7 +44,7 @@ def test_a_full_disk_stands_in_the_way_but_does_not_end_the_process(
     assert client.get("/healthz").status_code == 200
 
 
-def test_a_consumer_that_fails_stands_in_the_way(
+def test_a_failing_consumer_makes_the_service_unready(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     consumer, found = service_of(client).consumer, dict[str, str]()
@@ -55,7 +55,7 @@ def test_a_consumer_that_fails_stands_in_the_way(
     assert found == {"consumer": "a.store: full"}
 
 
-def test_what_keeps_the_service_from_storing_is_told_everywhere(
+def test_a_problem_with_storing_dumps_is_reported_everywhere(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem = StoreError("a.store", "the disk is <full>")
@@ -76,7 +76,7 @@ def test_what_keeps_the_service_from_storing_is_told_everywhere(
         ("backlog_dumps", 10_000, "10,000 dumps wait to be indexed, the limit is 10,000"),
     ],
 )
-def test_a_long_backlog_stands_in_the_way(
+def test_a_long_backlog_makes_the_service_unready(
     client: TestClient, monkeypatch: pytest.MonkeyPatch, figure: str, waiting: int, problem: str
 ) -> None:
     monkeypatch.setattr(KnownDumps, figure, waiting)
@@ -85,7 +85,7 @@ def test_a_long_backlog_stands_in_the_way(
     assert obstacles(client) == {}
 
 
-def test_an_audit_log_that_cannot_be_written_stands_in_the_way(
+def test_an_unwritable_audit_log_makes_the_service_unready(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     audit = client.app.state.audit  # type: ignore[attr-defined]

@@ -50,7 +50,7 @@ def test_writes_of_one_turn_are_sent_together() -> None:
     assert seen == [[], [], [b"head body"]]
 
 
-def test_much_is_sent_at_once() -> None:
+def test_a_large_body_is_sent_together_with_its_head() -> None:
     large = b"x" * 20_000
     seen = written(lambda one: one.write(b"head "), lambda one: one.write(large))
     assert seen == [[], [b"head " + large], [b"head " + large]]
@@ -71,7 +71,7 @@ def test_waiting_bytes_are_counted_as_not_yet_sent(size: int) -> None:
     assert sizes == [size]
 
 
-def test_all_else_is_the_transports() -> None:
+def test_other_calls_go_to_the_transport() -> None:
     names: list[str] = []
     written(lambda one: names.append(one.get_extra_info("peername")))
     assert names == ["somebody"]

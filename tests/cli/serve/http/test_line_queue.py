@@ -97,7 +97,7 @@ def test_lines_that_cannot_be_written_are_a_problem_and_wait_until_they_can(
     assert lines.dropped == 0
 
 
-def test_nobody_waits_for_a_log_that_cannot_be_written() -> None:
+def test_writers_do_not_wait_for_a_log_that_cannot_be_written() -> None:
     file = FailingFile()
     with LineQueue(file.write, most=2) as lines:
         lines.put("first", is_needed=True)
@@ -107,7 +107,7 @@ def test_nobody_waits_for_a_log_that_cannot_be_written() -> None:
     assert (lines.dropped, file.written) == (3, b"")
 
 
-def test_who_waits_for_room_in_the_queue_goes_on_when_writing_fails(
+def test_waiting_for_room_in_the_queue_ends_when_writing_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(logs, "_RETRY_SECONDS", 0.01)
@@ -130,7 +130,7 @@ def test_who_waits_for_room_in_the_queue_goes_on_when_writing_fails(
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_an_end_waits_for_no_reader_that_never_comes(count: int) -> None:
+def test_closing_the_queue_does_not_wait_for_a_reader_that_never_comes(count: int) -> None:
     never, begun = threading.Event(), threading.Event()
 
     def write(_: bytes) -> None:

@@ -32,12 +32,12 @@ def test_names_steer_no_terminal_and_no_reader_of_json() -> None:
         assert len(line) < 5000
 
 
-def test_people_get_short_lines() -> None:
+def test_log_lines_on_a_terminal_are_short() -> None:
     line = told(lambda log: log.write("info", "request", {"status": 201}), is_terminal=True)
     assert line.rstrip("\n").partition(" ")[2] == "info request status=201"
 
 
-def test_a_message_of_a_library_comes_with_its_traceback() -> None:
+def test_an_error_logged_by_a_library_keeps_its_traceback() -> None:
     def fail(log: Log) -> None:
         logger = logging.Logger("uvicorn.error")
         logger.addHandler(LogHandler(log))

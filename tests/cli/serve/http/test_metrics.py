@@ -64,7 +64,7 @@ def test_refusals_are_counted_by_reason_those_of_the_page_too(
     assert figures(client)["tracehouse_http_problems_total"][frozenset({route, reason})] == 1
 
 
-def test_figures_of_the_consumer_and_of_sql_are_those_they_have(
+def test_metrics_export_the_figures_of_the_consumer_and_of_sql(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = service_of(client)
@@ -97,7 +97,7 @@ def test_commits_of_small_and_large_uploads_are_timed(client: TestClient) -> Non
     assert figures(client)["tracehouse_commit_seconds_count"] == {frozenset(): 2}
 
 
-def test_two_services_count_each_their_own(client: TestClient, tmp_path: Path) -> None:
+def test_each_service_has_its_own_metrics(client: TestClient, tmp_path: Path) -> None:
     with serving(tmp_path) as other:
         client.get("/")
         assert "tracehouse_http_answers_total" not in figures(other)

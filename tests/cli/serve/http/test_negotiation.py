@@ -35,11 +35,11 @@ def asking(query: str = "", **headers: str) -> Request:
         ("application/json;q=much, application/vnd.apache.parquet;q=0.1", "parquet"),
     ],
 )
-def test_accept_chooses_what_is_liked_best(accept: str, form: str) -> None:
+def test_the_accept_header_chooses_the_preferred_format(accept: str, form: str) -> None:
     assert choose_form(asking(accept=accept), TABLE_FORMS) == form
 
 
-def test_without_accept_the_first_form_is_chosen() -> None:
+def test_requests_without_accept_get_the_first_format() -> None:
     assert choose_form(asking(), TABLE_FORMS) == "json"
 
 

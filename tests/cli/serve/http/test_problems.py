@@ -60,7 +60,7 @@ def test_every_error_is_a_problem(error: Exception, status: int, reason: str) ->
         (OptionError("report", "--head", "no such build"), "head: no such build"),
     ],
 )
-def test_the_remedy_is_one_of_whoever_asks_over_http(error: Exception, detail: str) -> None:
+def test_problems_name_remedies_that_http_clients_can_use(error: Exception, detail: str) -> None:
     assert as_problem(error).detail == detail
 
 

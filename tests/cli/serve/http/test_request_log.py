@@ -137,7 +137,7 @@ def test_a_client_without_a_token_is_logged_and_cannot_fill_the_audit_log(
     }  # fmt: skip
 
 
-def test_a_bug_is_an_answer_and_is_audited_and_logged(recorded: Recorded) -> None:
+def test_a_bug_is_answered_with_500_audited_and_logged(recorded: Recorded) -> None:
     answer, entry = recorded.answers["bug"], recorded.audited["bug"]
     assert (answer.status_code, answer.json()["reason"]) == (500, "internal")
     assert "a bug" not in answer.text
@@ -158,7 +158,7 @@ def test_a_strange_request_id_is_replaced_by_a_new_one(recorded: Recorded) -> No
     assert len({*given, *found}) == len(given) + len(found)
 
 
-def test_no_page_of_another_site_shows_or_loads_an_answer(recorded: Recorded) -> None:
+def test_headers_keep_other_sites_from_framing_or_loading_answers(recorded: Recorded) -> None:
     headers = recorded.answers["probe"].headers
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["x-frame-options"] == "DENY"

@@ -55,7 +55,7 @@ def test_requests_wait_for_routes_that_are_imported_late(monkeypatch: pytest.Mon
     assert client.post("/late").status_code == 405
 
 
-def test_all_routes_are_there_though_nobody_asks_for_them(tmp_path: Path) -> None:
+def test_all_routes_are_loaded_in_the_background(tmp_path: Path) -> None:
     with serving(tmp_path) as client:
         until(lambda: len(client.app.routes) == len(list_routes()))  # type: ignore[attr-defined]
         assert client.get("/nothing").status_code == 404

@@ -82,7 +82,7 @@ def test_accepted_dumps_are_left_in_the_inbox_and_indexed_by_the_next_service(
 
 
 @pytest.mark.slow
-def test_a_service_ends_whose_log_nobody_reads(
+def test_a_service_whose_log_pipe_is_full_still_ends(
     service: ServiceProcess, client: httpx2.Client
 ) -> None:
     for _ in range(400):  # more lines than go into a pipe
@@ -113,7 +113,7 @@ def test_an_upload_that_has_begun_is_finished_before_the_service_ends(
 
 
 @pytest.mark.slow
-def test_an_upload_that_does_not_hurry_is_deferred_when_the_service_ends(
+def test_a_slow_upload_is_deferred_when_the_service_ends(
     service: ServiceProcess,
 ) -> None:
     with _begin_upload(service, tiny_dump(1)) as connection:
@@ -124,7 +124,7 @@ def test_an_upload_that_does_not_hurry_is_deferred_when_the_service_ends(
 
 
 @pytest.mark.slow
-def test_a_second_signal_ends_it_at_once_and_what_was_accepted_stays(
+def test_a_second_signal_ends_the_service_at_once_and_keeps_accepted_dumps(
     service: ServiceProcess, client: httpx2.Client, tmp_path: Path
 ) -> None:
     send(client, tiny_dump(1))
@@ -159,7 +159,7 @@ def test_a_damaged_store_is_made_anew_when_the_service_starts(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_an_address_that_is_taken_is_said_to_be(tmp_path: Path) -> None:
+def test_an_address_in_use_is_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         outcome = run_process("serve", "--store", tmp_path / "store", "--port", str(port))
@@ -169,7 +169,7 @@ def test_an_address_that_is_taken_is_said_to_be(tmp_path: Path) -> None:
     assert not (tmp_path / "store").exists()
 
 
-def test_no_part_of_an_answer_waits_for_the_one_before_it_to_be_acknowledged(
+def test_the_service_disables_nagle_delay_for_answers(
     tmp_path: Path,
 ) -> None:
     with (
@@ -181,7 +181,7 @@ def test_no_part_of_an_answer_waits_for_the_one_before_it_to_be_acknowledged(
 
 
 @pytest.mark.slow
-def test_a_store_that_somebody_writes_is_not_served(tmp_path: Path) -> None:
+def test_a_store_with_an_open_writer_cannot_be_served(tmp_path: Path) -> None:
     with Warehouse.open_to_write(tmp_path / "store", create=True):
         outcome = run_process("serve", "--store", tmp_path / "store", "--port", "0")
 

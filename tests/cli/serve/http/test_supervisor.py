@@ -40,7 +40,7 @@ def test_a_socket_that_is_passed_is_used_and_not_passed_on(
     assert not {"LISTEN_PID", "LISTEN_FDS"} & os.environ.keys()
 
 
-def test_a_socket_for_another_process_is_left_alone(
+def test_a_socket_passed_to_another_process_is_left_alone(
     monkeypatch: pytest.MonkeyPatch, listening: socket.socket
 ) -> None:
     pass_on(monkeypatch, listening.fileno(), process_id=1)
@@ -80,7 +80,7 @@ def test_the_supervisor_gets_the_state(
         assert channel.recv(100) == b"READY=1"
 
 
-def test_without_a_supervisor_nobody_is_notified(
+def test_notifying_without_a_supervisor_does_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)

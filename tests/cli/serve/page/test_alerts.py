@@ -27,7 +27,7 @@ def test_a_head_of_the_address_is_reported(site: TestClient) -> None:
 
 
 @pytest.mark.slow
-def test_a_base_of_the_address_is_compared_with_the_head(site: TestClient) -> None:
+def test_the_base_in_the_address_is_compared_with_the_head(site: TestClient) -> None:
     text = site.get("/regressions", params={"base": "b8", "head": "b9"}).text
     assert "<title>Regressions: b9 against b8 · tracehouse</title>" in text
     assert "<h1>2 operators are slower.</h1>" in text
@@ -47,13 +47,15 @@ def test_a_base_of_the_address_is_compared_with_the_head(site: TestClient) -> No
         ({"device": "phone"}, "o such parameter"),
     ],
 )
-def test_what_names_no_report_is_said(site: TestClient, params: dict[str, str], words: str) -> None:
+def test_an_address_that_names_no_report_is_refused(
+    site: TestClient, params: dict[str, str], words: str
+) -> None:
     answer = site.get("/regressions", params=params)
     assert answer.status_code == 400
     assert words in answer.text
 
 
-def test_an_unknown_head_is_said(site: TestClient) -> None:
+def test_an_unknown_head_is_refused(site: TestClient) -> None:
     answer = site.get("/regressions", params={"head": "b99"})
     assert answer.status_code == 400
     assert "b99" in answer.text
@@ -73,13 +75,13 @@ def test_each_alert_leads_to_its_explanation(site: TestClient) -> None:
     assert 'class="history"' in text
 
 
-def test_an_address_without_an_alert_says_what_it_wants(site: TestClient) -> None:
+def test_explain_without_a_group_says_that_it_needs_one(site: TestClient) -> None:
     answer = site.get("/explain")
     assert answer.status_code == 400
     assert "group=ID" in answer.text
 
 
-def test_an_unknown_alert_is_said(site: TestClient) -> None:
+def test_an_unknown_alert_is_refused(site: TestClient) -> None:
     answer = site.get("/explain", params={"group": "abc"})
     assert answer.status_code == 400
     assert "abc" in answer.text
@@ -94,7 +96,7 @@ def decisions(client: TestClient) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.slow
-def test_a_lead_decides_about_a_group_where_the_report_shows_it(
+def test_a_lead_decides_about_a_group_on_the_report_page(
     service: tuple[TestClient, dict[str, str]],
 ) -> None:
     client = sign_in(service, "lead")
@@ -119,7 +121,7 @@ def test_a_lead_decides_about_a_group_where_the_report_shows_it(
     assert len(decisions(client)) == 1
 
 
-def test_other_sites_and_other_tokens_decide_nothing(
+def test_other_sites_and_unauthorised_tokens_cannot_decide_alerts(
     service: tuple[TestClient, dict[str, str]],
 ) -> None:
     form = {"group": "g", "reason": "r", "state": "accepted"}
@@ -138,7 +140,7 @@ def test_other_sites_and_other_tokens_decide_nothing(
 
 
 @pytest.mark.slow
-def test_readers_see_no_form(service: tuple[TestClient, dict[str, str]]) -> None:
+def test_readers_see_no_triage_form(service: tuple[TestClient, dict[str, str]]) -> None:
     assert 'class="triage"' not in sign_in(service, "reader").get("/regressions").text
 
 

@@ -35,7 +35,7 @@ def test_columns_without_content_are_left_out_and_the_drawn_one_comes_first() ->
     assert found.is_drawn
 
 
-def test_on_phones_the_place_stands_below_the_operator() -> None:
+def test_phones_show_the_model_below_the_operator() -> None:
     found = answer_table(Address(), HEADER, ROWS).table
     assert [head.room for head in found.heads][:3] == ["", "p2", ""]
     assert isinstance(first := found.rows[0][0], Cell)
@@ -51,11 +51,11 @@ def test_a_time_has_its_unit_apart_and_a_bar_its_share() -> None:
     assert 'width="11.1%"' in bar.picture
 
 
-def test_a_filter_is_not_said_again() -> None:
+def test_a_filtered_column_is_not_repeated_above_the_table() -> None:
     assert answer_table(Address(filters={"device": ["phone"]}), HEADER, ROWS).common == ""
 
 
-def test_headings_are_words() -> None:
+def test_column_names_become_readable_headings() -> None:
     assert [heading(name) for name in ("dump_count", "p99_ns", "tax_share", "total_bytes")] == [
         "Dumps", "p99", "Tax share", "Total bytes",
     ]  # fmt: skip

@@ -53,7 +53,7 @@ def test_another_axis_is_refused(site: TestClient, axis: str) -> None:
 
 
 @pytest.mark.parametrize("event", ["Method::execute", "native_call_relu.out"])
-def test_a_chart_is_there_as_rows_and_as_a_drawing(site: TestClient, event: str) -> None:
+def test_a_chart_can_be_downloaded_as_rows_and_as_a_drawing(site: TestClient, event: str) -> None:
     text = site.get("/explore/build_history", params={"device": "phone", "event": event}).text
     values = re.findall(r'data-value="([^"]+)"', text)
     with pa.ipc.open_stream(site.get(links(text)["Arrow"]).content) as reader:
@@ -114,7 +114,7 @@ def test_another_column_is_chosen_in_the_address() -> None:
     assert chart.lines.axis.unit == "count"
 
 
-def test_numbers_alone_stand_over_the_first() -> None:
+def test_columns_of_numbers_are_drawn_over_the_first_one() -> None:
     chart = _drawn(x=[1, 2, 3], z=[4.0, float("nan"), 6.0])
     assert chart.lines
     assert chart.lines.places == ["1", "2", "3"]
@@ -128,7 +128,7 @@ def test_numbers_alone_stand_over_the_first() -> None:
      {"b": [*map(str, range(18))], "a": ["x", "y"] * 9, "n": [*range(18)]}],
     ids=["one row", "no number", "one place", "one column", "many places", "many lines"],
 )  # fmt: skip
-def test_nothing_is_drawn_where_no_line_helps(columns: dict[str, list[object]]) -> None:
+def test_answers_unsuited_to_a_line_chart_get_no_chart(columns: dict[str, list[object]]) -> None:
     assert answer_chart(Address(), pa.table(columns)) == []
 
 

@@ -59,7 +59,7 @@ def test_the_parts_of_a_method_s_change_are_those_of_the_report(site: TestClient
     assert "Parts of the change" not in site.get("/compare?base=b7&head=b8&device=phone").text
 
 
-def test_without_names_the_last_two_builds_are_compared(site: TestClient) -> None:
+def test_compare_without_builds_uses_the_last_two(site: TestClient) -> None:
     assert "b11 against b10" in site.get("/compare?device=phone").text
     assert "b10 against b9" in site.get("/compare?device=tablet").text
     assert "b8 against b7" in site.get("/compare?head=b8").text
@@ -81,7 +81,7 @@ def test_both_builds_are_chosen_from_a_list(site: TestClient) -> None:
     ("params", "told"),
     [({"base": "b1", "head": "b1"}, "name two builds"), ({"base": "b77"}, "b77")],
 )
-def test_what_cannot_be_compared_is_told(
+def test_an_impossible_comparison_is_reported_beside_the_form(
     site: TestClient, params: dict[str, str], told: str
 ) -> None:
     answer = site.get("/compare", params=params)
@@ -90,7 +90,7 @@ def test_what_cannot_be_compared_is_told(
     assert 'name="head"' in answer.text
 
 
-def test_the_same_is_a_file_and_a_command(site: TestClient) -> None:
+def test_a_comparison_page_links_its_csv_and_command(site: TestClient) -> None:
     text = site.get("/compare", params=PAIR).text
     answer = site.get(links(text)["CSV"])
     assert "native_call_convolution.out" in answer.text
@@ -111,18 +111,18 @@ def test_both_builds_have_the_same_time_axis(site: TestClient) -> None:
     assert [site.get(href).status_code for href, _, _ in found] == [200, 200]
 
 
-def test_a_build_without_the_run_is_said(site: TestClient) -> None:
+def test_timelines_say_that_a_build_lacks_the_run(site: TestClient) -> None:
     text = site.get("/timelines?device=tablet&base=b10&head=b11").text
     assert "One of the builds has no such run" in text
 
 
-def test_without_builds_the_last_two_are_shown_and_can_be_chosen(site: TestClient) -> None:
+def test_timelines_without_builds_show_the_last_two_and_a_choice(site: TestClient) -> None:
     text = site.get("/timelines?device=phone").text
     assert "A median run of b10 and b11" in text
     assert '<select name="base">' in text
 
 
-def test_without_a_device_the_runs_are_of_one_place(site: TestClient) -> None:
+def test_timelines_without_a_device_filter_show_one_device(site: TestClient) -> None:
     text = site.get("/timelines?base=b8&head=b9").text
     devices = re.findall(r"<figcaption><a [^>]*>b\d+ on (\w+):", text)
     assert len(set(devices)) == 1

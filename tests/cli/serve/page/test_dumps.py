@@ -48,7 +48,7 @@ def test_runs_are_walked_through(site: TestClient, address: str) -> None:
     assert "Next run" not in site.get(address, params={"run": "24"}).text
 
 
-def test_a_number_in_the_store_is_a_dump(site: TestClient) -> None:
+def test_a_dump_page_takes_the_dump_id(site: TestClient) -> None:
     sha256 = site.get("/v1/queries/dumps?format=json").json()[0]["sha256"]
     assert f"<dd>{sha256}</dd>" in site.get("/dumps/1").text
     assert site.get("/dumps/100000").status_code == 404
@@ -59,7 +59,7 @@ def test_the_beginning_of_a_hash_is_enough(site: TestClient, address: str) -> No
 
 
 @pytest.mark.parametrize("name", ["zz", "", "0" * 64, "%25"])
-def test_an_unknown_dump_is_said(site: TestClient, name: str) -> None:
+def test_an_unknown_dump_is_not_found(site: TestClient, name: str) -> None:
     if name:
         answer = site.get(f"/dumps/{name}")
         assert answer.status_code == 404

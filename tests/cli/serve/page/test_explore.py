@@ -36,7 +36,7 @@ def test_every_question_is_answered_or_asks_for_what_it_needs(site: TestClient, 
     assert 'class="card answer"' in answer.text or 'class="empty"' in answer.text
 
 
-def test_all_questions_stand_in_groups(site: TestClient) -> None:
+def test_explore_lists_all_question_groups(site: TestClient) -> None:
     text = site.get("/explore").text
     assert links(text)["Slowest operators"] == HOTSPOTS
     assert all(f"<h2>{group}</h2>" in text for group in QUESTIONS)
@@ -52,7 +52,7 @@ def test_only_filters_that_are_set_are_chips(site: TestClient) -> None:
     assert chips["device"][1] == f"{HOTSPOTS}?top_n=3&build=b11"
 
 
-def test_a_default_build_can_be_given_up(site: TestClient) -> None:
+def test_the_default_build_filter_can_be_removed(site: TestClient) -> None:
     _, href = _chips(site.get(HOTSPOTS).text)["build"]
     text = site.get(href).text
     assert "build" not in _chips(text)
@@ -121,13 +121,13 @@ def test_two_builds_are_the_last_two_unless_the_address_says_so(site: TestClient
     assert (chips["base"][0], chips["head"][0]) == ("b10", "b11")
 
 
-def test_a_question_that_needs_more_asks_for_it(site: TestClient) -> None:
+def test_a_question_page_asks_for_missing_parameters(site: TestClient) -> None:
     text = site.get("/explore/backend_comparison").text
     assert "Choose base backend and head backend first." in text
     assert 'name="base_backend"' in text
 
 
-def test_what_is_wrong_is_said_beside_the_filters(site: TestClient) -> None:
+def test_an_invalid_filter_is_reported_beside_the_filters(site: TestClient) -> None:
     answer = site.get(f"{HOTSPOTS}?top_n=many")
     assert answer.status_code == 400
     assert "top_n: &#39;many&#39;, wanted a whole number" in answer.text

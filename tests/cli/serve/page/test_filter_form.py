@@ -28,7 +28,7 @@ def test_names_are_suggested_and_counted(site: TestClient) -> None:
     assert _facets(text)["phone"] == "96"
 
 
-def test_a_count_is_of_what_another_name_would_select(site: TestClient) -> None:
+def test_filter_counts_show_how_many_rows_each_name_would_select(site: TestClient) -> None:
     counts = _facets(site.get("/explore/build_history?device=tablet&build=b11&build=b10").text)
     assert counts["phone"] == "16"
     assert counts["b10"] == counts["b9"] == "8"
@@ -80,7 +80,7 @@ def test_dates_choose_dumps(site: TestClient) -> None:
     assert "No dumps pass" not in site.get("/?until=2100-01-01").text
 
 
-def test_a_malformed_date_is_told_under_the_form(site: TestClient) -> None:
+def test_a_malformed_date_is_reported_below_the_form(site: TestClient) -> None:
     answer = site.get("/?since=yesterday")
     assert answer.status_code == 400
     assert "since: " in answer.text

@@ -56,7 +56,7 @@ def test_many_series_have_a_sparkline_each_and_no_chart(wide_site: TestClient) -
     assert "Execute over 3 builds" in wide_site.get(href).text
 
 
-def test_of_many_builds_the_newest_are_shown(
+def test_only_the_newest_of_many_builds_are_shown(
     site: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tracehouse.cli.serve.page.history.MOST_BUILDS", 4)
@@ -178,7 +178,7 @@ def test_a_permalink_opens_the_chart_with_the_point_marked(
     assert links(page)[f"b4: {TEXT}"] == note
 
 
-def test_a_note_is_where_its_point_is_and_nowhere_else(
+def test_a_note_is_shown_only_with_its_point(
     service: tuple[TestClient, dict[str, str]], note: str
 ) -> None:
     client = sign_in(service, "reader")

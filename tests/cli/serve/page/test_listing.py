@@ -33,7 +33,7 @@ def test_ties_are_in_the_order_of_the_first_column_and_null_is_last() -> None:
     assert _names("-count") == ["b1", "b3", "b10", "b2"]
 
 
-def test_pages_follow_each_other_and_the_last_stands_for_those_behind_it() -> None:
+def test_page_numbers_beyond_the_last_page_show_the_last_one() -> None:
     assert _names(page="2", size=3) == ["b10"]
     assert _names(page="99", size=3) == ["b10"]
 

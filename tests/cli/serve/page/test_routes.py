@@ -41,7 +41,7 @@ def test_the_mark_is_an_image_of_the_site(site: TestClient) -> None:
     assert '<link rel="icon" href="/mark.svg"' in site.get("/dumps").text
 
 
-def test_no_page_may_run_what_it_contains(site: TestClient) -> None:
+def test_the_content_security_policy_forbids_inline_scripts(site: TestClient) -> None:
     policy = site.get("/explore/build_history").headers["content-security-policy"]
     assert re.search(r"script-src 'self';", policy)
     assert "unsafe" not in policy
@@ -98,7 +98,7 @@ def test_a_visitor_who_signed_in_is_named_and_can_sign_out(client: TestClient, s
 
 
 @pytest.mark.parametrize("token", ["", "guess", '"><script>'])
-def test_an_invalid_token_is_told_in_the_form(client: TestClient, token: str) -> None:
+def test_an_invalid_token_is_reported_in_the_login_form(client: TestClient, token: str) -> None:
     answer = client.post("/login", data={"token": token, "next": "/dumps"})
     assert answer.status_code == 401
     assert "here is no such token" in answer.text

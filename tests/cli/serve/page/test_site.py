@@ -184,14 +184,16 @@ def test_a_visitor_limited_to_a_pool_sees_nothing_of_others(tmp_path: Path) -> N
         ("/sql", []),
     ],
 )
-def test_a_page_names_what_would_change_it(site: TestClient, path: str, shows: list[str]) -> None:
+def test_a_page_lists_the_events_that_would_change_it(
+    site: TestClient, path: str, shows: list[str]
+) -> None:
     assert (
         re.findall('data-since="[0-9a-f]{8}(?:-[0-9]+){5}" data-shows="(.*?)"', site.get(path).text)
         == shows
     )
 
 
-def test_a_token_that_may_not_read_is_told_so_by_every_view(tmp_path: Path) -> None:
+def test_every_view_refuses_a_token_that_may_not_read(tmp_path: Path) -> None:
     secret = create_token(tmp_path, "farm", scopes=[Scope.INGEST])
     with serving(tmp_path) as client:
         client.headers["Authorization"] = f"Bearer {secret}"

@@ -72,7 +72,7 @@ def test_long_answers_have_pages(site: TestClient) -> None:
     [("SELEC 1", "syntax error"), ("DROP TABLE dumps", "wanted a SELECT"),
      ("SELECT * FROM read_text('/etc/passwd')", "read_text")],
 )  # fmt: skip
-def test_an_invalid_statement_is_told_beside_the_box(
+def test_an_invalid_statement_is_reported_beside_the_sql_box(
     site: TestClient, statement: str, told: str
 ) -> None:
     answer = site.get("/sql", params={"sql": statement})
@@ -81,7 +81,7 @@ def test_an_invalid_statement_is_told_beside_the_box(
     assert statement in unescape(answer.text)
 
 
-def test_a_snapshot_that_cannot_be_read_is_told_beside_the_box(
+def test_an_unreadable_snapshot_is_reported_beside_the_sql_box(
     site: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:

@@ -11,11 +11,11 @@ from starlette.testclient import TestClient
 from tracehouse.cli.serve.page.charts import timeline_chart
 
 
-def test_without_slices_there_is_no_chart() -> None:
+def test_a_timeline_without_slices_has_no_chart() -> None:
     assert timeline_chart([], "/drawing") == []
 
 
-def test_a_run_is_there_as_a_drawing(site: TestClient) -> None:
+def test_a_run_can_be_downloaded_as_a_drawing(site: TestClient) -> None:
     (path, *_) = re.findall(r'href="(/dumps/[0-9a-f]{64})"', site.get("/dumps").text)
     text = site.get(path, params={"run": "3"}).text
     (drawing,) = map(unescape, re.findall(r'<a href="([^"]+)" download=', text))

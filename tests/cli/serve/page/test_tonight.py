@@ -71,7 +71,7 @@ def test_few_devices_all_stand_in_a_table(wide_site: TestClient) -> None:
     assert rows[0][:4] == ["device-12", "silent", "b2", "1"]
 
 
-def test_of_a_large_fleet_those_with_problems_are_shown(large_site: TestClient) -> None:
+def test_a_large_fleet_shows_only_devices_with_problems(large_site: TestClient) -> None:
     text = large_site.get("/?pool=pool-*").text
     assert [row[0] for row in table_rows(text)] == ["device-12"]
     assert links(text)["All 12 devices"] == "/explore/device_health?pool=pool-%2A"
@@ -124,7 +124,7 @@ def client(judged: Path) -> Iterator[TestClient]:
         yield client
 
 
-def test_the_verdict_stands_first_then_alerts_then_the_fleet(client: TestClient) -> None:
+def test_the_page_shows_the_verdict_then_alerts_then_the_fleet(client: TestClient) -> None:
     text = client.get("/").text
     parts = ("<h1>", "<h2>Act on these", "<h2>Fleet</h2>", "<h2>Devices")
     places = [text.index(part) for part in parts]
@@ -186,7 +186,7 @@ class _Nights:
 
 
 @pytest.mark.parametrize("build", [11, 12])
-def test_newer_data_are_said(judged: Path, tmp_path: Path, build: int) -> None:
+def test_the_page_says_that_newer_dumps_arrived(judged: Path, tmp_path: Path, build: int) -> None:
     store = shutil.copytree(judged, tmp_path / "s")
     ingest_all(store, record_build(build, device="another"))
     with Warehouse.open(store, read_only=True) as warehouse:
@@ -199,7 +199,7 @@ def test_newer_data_are_said(judged: Path, tmp_path: Path, build: int) -> None:
     assert parts["since"] == said[build]
 
 
-def test_what_has_changed_is_said_though_no_dumps_arrived_since(judged: Path) -> None:
+def test_the_page_says_why_a_night_is_outdated_even_without_new_dumps(judged: Path) -> None:
     with Warehouse.open(judged, read_only=True) as warehouse:
         night = last_night(warehouse, Settings())
         assert night is not None
@@ -221,7 +221,7 @@ class _BrokenNights:
         raise SettingsError("tracehouse.toml: report.brunch: no such field")
 
 
-def test_invalid_settings_are_said_beside_the_night(judged: Path) -> None:
+def test_invalid_settings_are_reported_beside_the_night(judged: Path) -> None:
     with Warehouse.open(judged, read_only=True) as warehouse:
         parts = night_parts(PageRequest(store=warehouse, nights=_BrokenNights()))  # type: ignore[arg-type]
     assert parts["night"].head == "b11"

@@ -98,7 +98,7 @@ def test_a_refused_upload_is_a_problem_over_http(tmp_path: Path) -> None:
     [("os.fdatasync", 1 << 20), ("tracehouse.warehouse.inbox.spools.write_all", 10)],
     ids=["small", "large"],
 )
-def test_a_full_disk_is_told_and_the_dump_is_accepted_once_there_is_room(
+def test_a_full_disk_is_reported_and_dumps_are_accepted_once_there_is_room(
     client: TestClient, monkeypatch: pytest.MonkeyPatch, writes: str, memory_bytes: int
 ) -> None:
     def fail(*_: object) -> None:

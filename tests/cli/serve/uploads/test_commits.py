@@ -74,7 +74,7 @@ def test_dumps_that_come_while_the_disk_is_busy_are_written_together(
 
 
 @pytest.mark.parametrize(("enough", "coming", "groups"), [(8, 2, 1), (1, 2, 2), (8, 1, 2)])
-def test_a_dump_that_comes_a_moment_later_is_written_with_it_unless_many_or_all_wait(
+def test_a_commit_waits_briefly_for_dumps_still_arriving(
     uploads: Uploads, monkeypatch: pytest.MonkeyPatch, enough: int, coming: int, groups: int
 ) -> None:
     monkeypatch.setattr("tracehouse.cli.serve.uploads.commits._LINGER_SECONDS", 0.5)

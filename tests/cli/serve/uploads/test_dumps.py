@@ -175,7 +175,7 @@ def test_a_form_has_a_dump_and_its_companions(client: TestClient) -> None:
     until(lambda: sha256_of(dump) in audit.read_text())
 
 
-def test_a_summary_in_a_form_that_is_no_json_is_refused(client: TestClient) -> None:
+def test_an_uploaded_qhas_summary_that_is_not_json_is_refused(client: TestClient) -> None:
     files = {
         "dump": ("run.etdp", new_dump()),
         "manifest": ("m.json", json.dumps(MANIFEST).encode()),
@@ -194,7 +194,7 @@ def test_a_summary_in_a_form_that_is_no_json_is_refused(client: TestClient) -> N
         ("text/plain", 415, "content_type"),
     ],
 )
-def test_a_form_that_is_malformed_or_none_is_refused(
+def test_an_upload_that_is_no_valid_multipart_form_is_refused(
     client: TestClient, kind: str, status: int, reason: str
 ) -> None:
     answer = client.post("/v1/dumps", content=b"{}", headers={"Content-Type": kind})
