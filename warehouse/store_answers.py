@@ -117,7 +117,7 @@ class StoreAnswers:
             answering = self._session.answering
             connection = answering.for_query(query, params)
             with self._explained(), reading(connection):
-                note = answering.note(connection, query.sql)
+                note = answering.query_note(connection, query.sql)
                 batches = stream_answer(
                     connection, query, params, seconds=self._session.seconds, most_rows=most_rows
                 )

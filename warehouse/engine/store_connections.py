@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 _NO_LIMITS: Mapping[str, str | int] = {}
 # Statements of tracehouse may spill to disk. Those of users access no file, or may read any file.
-Trust = Literal["trusted", "untrusted", "with files"]
+Access = Literal["trusted", "untrusted", "with files"]
 
 
 _DROPPED = (
@@ -83,11 +83,11 @@ class StoreConnections:
         self.file, self._limits = file, limits
         self._store, self._writer = store, writer
         self._spill: tempfile.TemporaryDirectory[str] | None = None
-        self._connections: dict[Trust, duckdb.DuckDBPyConnection] = {}
+        self._connections: dict[Access, duckdb.DuckDBPyConnection] = {}
         self._pools: Collection[str] | None = None
-        self._views: set[tuple[Trust, str]] = set()
-        self._named: dict[Trust, object] = {}  # the state of the store whose runs were named
-        self._aligned: dict[Trust, AlignedOperators] = {}
+        self._views: set[tuple[Access, str]] = set()
+        self._named: dict[Access, object] = {}  # the state of the store whose runs were named
+        self._aligned: dict[Access, AlignedOperators] = {}
         self._attached: duckdb.DuckDBPyConnection | None = None  # not restricted yet
         self._descriptor: int | None = None
         self._without_tokens: tuple[int, int] | None = None
@@ -98,7 +98,7 @@ class StoreConnections:
         """Check that the file is a store of this version, through an isolated connection.
 
         A sealed file contains nothing foreign, so its connection is restricted only when the first
-        statement comes, as the trust in that statement demands.
+        statement comes, as the access of that statement demands.
 
         Raises:
             StoreError: The file is unreadable or not a store, or contains foreign objects.
@@ -119,7 +119,7 @@ class StoreConnections:
                 check_tables(connection, store)
 
     def connection(
-        self, trust: Trust, text: str = "", pair: Pair | None = None
+        self, access: Access, text: str = "", pair: Pair | None = None
     ) -> duckdb.DuckDBPyConnection:
         """The connection for a statement, with the views that the text names.
 
@@ -129,67 +129,67 @@ class StoreConnections:
             StoreError: The file is unreadable.
         """
         with translated_errors(self._store, self.file):
-            if trust not in self._connections:
-                self._connections[trust] = self._prepare(trust)
-            self._prepare_order(trust, text)
+            if access not in self._connections:
+                self._connections[access] = self._prepare(access)
+            self._prepare_order(access, text)
             named = named_views(text)
             if not set(KEPT).isdisjoint(named):
-                self._find_kept(trust)
+                self._find_kept(access)
                 named = named_views(text, self._kept)
-            self._make_views(trust, named)
+            self._make_views(access, named)
             if RUNS in named:
-                self._name_runs(trust, pair, is_aligned=VIEW in named)
-        return self._connections[trust]
+                self._name_runs(access, pair, is_aligned=VIEW in named)
+        return self._connections[access]
 
-    def _make_views(self, trust: Trust, names: Iterable[str]) -> None:
-        missing = [name for name in names if (trust, name) not in self._views]
-        make_temporary_views(self._connections[trust], missing, self._kept)
-        self._views.update((trust, name) for name in missing)
+    def _make_views(self, access: Access, names: Iterable[str]) -> None:
+        missing = [name for name in names if (access, name) not in self._views]
+        make_temporary_views(self._connections[access], missing, self._kept)
+        self._views.update((access, name) for name in missing)
 
-    def _find_kept(self, trust: Trust) -> None:
+    def _find_kept(self, access: Access) -> None:
         """Find out which views show rows that the file keeps: of all dumps, as it was closed."""
         if not self._is_kept_known:
             self._is_kept_known = True
             if self._writer is None and self._pools is None:
-                self._kept = find_kept_views(self._connections[trust])
+                self._kept = find_kept_views(self._connections[access])
 
-    def _name_runs(self, trust: Trust, pair: Pair | None, *, is_aligned: bool) -> None:
+    def _name_runs(self, access: Access, pair: Pair | None, *, is_aligned: bool) -> None:
         """Bring the names of runs up to date, and the view of aligned operators if it is read.
 
         Both are kept until the store changes. Statements of users may not spill, and name few runs,
         so they keep the names of runs only where operators are aligned.
         """
-        version = self._find_version(trust)
-        connection = self._connections[trust]
-        if self._named.get(trust) != version:
-            if trust in self._named or trust in self._aligned:
+        version = self._find_version(access)
+        connection = self._connections[access]
+        if self._named.get(access) != version:
+            if access in self._named or access in self._aligned:
                 empty_view(connection)
-            self._named.pop(trust, None)
-            self._aligned.pop(trust, None)
-            if self._keeps_names(trust, is_aligned=is_aligned):
-                self._prepare_order(trust, "FROM build_order")
-                self._make_views(trust, needed_views(self._kept))
+            self._named.pop(access, None)
+            self._aligned.pop(access, None)
+            if self._keeps_names(access, is_aligned=is_aligned):
+                self._prepare_order(access, "FROM build_order")
+                self._make_views(access, needed_views(self._kept))
                 with suppress(duckdb.OutOfMemoryException):  # the statement will say so
                     if RUNS not in self._kept:
                         keep_names(connection)
-                    self._named[trust] = version
-        if is_aligned and (pair is not None or VIEW not in self._kept or trust in self._aligned):
-            if trust not in self._aligned:
-                self._aligned[trust] = AlignedOperators(connection, is_kept=VIEW in self._kept)
-            self._aligned[trust].show(pair)
+                    self._named[access] = version
+        if is_aligned and (pair is not None or VIEW not in self._kept or access in self._aligned):
+            if access not in self._aligned:
+                self._aligned[access] = AlignedOperators(connection, is_kept=VIEW in self._kept)
+            self._aligned[access].show(pair)
 
-    def _keeps_names(self, trust: Trust, *, is_aligned: bool) -> bool:
-        return is_aligned or trust == "trusted"
+    def _keeps_names(self, access: Access, *, is_aligned: bool) -> bool:
+        return is_aligned or access == "trusted"
 
-    def _find_version(self, trust: Trust) -> object:
+    def _find_version(self, access: Access) -> object:
         """What differs between the states of the store that have other runs."""
         if self._writer is None:
             return True
         with suppress(duckdb.OutOfMemoryException):  # the statement will say so
-            return find_state(self._connections[trust])
+            return find_state(self._connections[access])
         return object()
 
-    def _prepare_order(self, trust: Trust, text: str, /) -> None:
+    def _prepare_order(self, access: Access, text: str, /) -> None:
         """Make the table build_order if a statement reads it; a store has it."""
 
     def limit_to(self, pools: Collection[str]) -> None:
@@ -216,14 +216,18 @@ class StoreConnections:
 
     def note(self, connection: duckdb.DuckDBPyConnection, text: str) -> str:
         """Why the answer to a statement may lack data or be wrong; empty if nothing is known."""
-        notes = []
-        if reads_table(text, "events"):
-            ((count,),) = connection.execute("SELECT count(*) FROM dropped_events").fetchall()
-            notes += [_DROPPED.format(count)] if count else []
+        if not reads_table(text, "events"):
+            return ""
+        ((count,),) = connection.execute("SELECT count(*) FROM dropped_events").fetchall()
+        return _DROPPED.format(count) if count else ""
+
+    def query_note(self, connection: duckdb.DuckDBPyConnection, text: str) -> str:
+        """The note of a canned query, also about models that its parts leave out."""
+        notes = [self.note(connection, text)]
         if reads_table(text, "token_dumps"):
             counts = self._count_without_tokens(connection)
             notes += [_ONE_KIND.format(*counts)] if counts[0] else []
-        return "; ".join(notes)
+        return "; ".join(filter(None, notes))
 
     def _count_without_tokens(self, connection: duckdb.DuckDBPyConnection) -> tuple[int, int]:
         """How many models write no tokens, and how many there are."""
@@ -268,29 +272,29 @@ class StoreConnections:
         register_functions(connection, text)
         return connection
 
-    def _prepare(self, trust: Trust) -> duckdb.DuckDBPyConnection:
+    def _prepare(self, access: Access) -> duckdb.DuckDBPyConnection:
         """A connection to the database that shows what it may."""
-        connection = self._open(trust)
+        connection = self._open(access)
         with closed_on_error(connection):
             use_database(connection)
             if self._pools is not None:
                 show_pools(connection, self._pools)
         return connection
 
-    def _open(self, trust: Trust) -> duckdb.DuckDBPyConnection:
+    def _open(self, access: Access) -> duckdb.DuckDBPyConnection:
         if self._writer is not None:
             return open_cursor(self._writer)
         # Statements that may not spill need whatever memory there is.
-        limits = self._limits if trust == "untrusted" else reading_limit()
-        spill = self._spill_folder(trust)
+        limits = self._limits if access == "untrusted" else reading_limit()
+        spill = self._spill_folder(access)
         self._attached = connection = self._attached or attach_reader(self.file)
-        restrict_reader(connection, spill=spill, allow_files=trust == "with files", limits=limits)
+        restrict_reader(connection, spill=spill, allow_files=access == "with files", limits=limits)
         self._attached = None
         return connection
 
-    def _spill_folder(self, trust: Trust) -> Path | None:
+    def _spill_folder(self, access: Access) -> Path | None:
         """A private folder for files that trusted statements spill, created on first use."""
-        if trust != "trusted":
+        if access != "trusted":
             return None
         if self._spill is None:
             self._spill = tempfile.TemporaryDirectory(prefix="tracehouse-")

@@ -17,7 +17,7 @@ from tracehouse.warehouse.catalogue.sql_files import read_statement
 from tracehouse.warehouse.catalogue.views import named_views, reads_table
 from tracehouse.warehouse.engine.aligned_operators import RUNS, VIEW, Pair
 from tracehouse.warehouse.engine.connection import open_memory, register_temporarily
-from tracehouse.warehouse.engine.store_connections import StoreConnections, Trust
+from tracehouse.warehouse.engine.store_connections import Access, StoreConnections
 from tracehouse.warehouse.lake.commits import LakeState, lake_errors, read_filled_state, read_state
 from tracehouse.warehouse.lake.layout import FACTS, TABLES, LakePart
 from tracehouse.warehouse.lake.place import Lake
@@ -103,14 +103,14 @@ class LakeConnections(StoreConnections):
         super().__init__(place, place)
         self.lake, self.state = lake, state or read_filled_state(lake)
         self._parts: Mapping[int, LakePart] | None = None
-        self._ordered: set[Trust] = set()
+        self._ordered: set[Access] = set()
         self._shown: dict[str, Sequence[str] | None] = {}
 
-    def _prepare_order(self, trust: Trust, text: str, /) -> None:
-        if trust not in self._ordered and reads_table(text, "build_order"):
+    def _prepare_order(self, access: Access, text: str, /) -> None:
+        if access not in self._ordered and reads_table(text, "build_order"):
             with self.explaining_errors():
-                make_order(self._connections[trust])
-            self._ordered.add(trust)
+                make_order(self._connections[access])
+            self._ordered.add(access)
 
     def for_statement(self, text: str) -> duckdb.DuckDBPyConnection:
         """The connection for a trusted statement, with all files of all tables."""
@@ -131,17 +131,17 @@ class LakeConnections(StoreConnections):
         self.for_statement("")
         return self.connection("trusted", f"FROM {VIEW}", pair).table(VIEW).to_arrow_table()
 
-    def _find_kept(self, trust: Trust) -> None:
+    def _find_kept(self, access: Access) -> None:
         """Nothing is kept: writers of a lake do not know each other's dumps."""
 
-    def _name_runs(self, trust: Trust, pair: Pair | None, *, is_aligned: bool) -> None:
+    def _name_runs(self, access: Access, pair: Pair | None, *, is_aligned: bool) -> None:
         """Name the runs of the whole lake where operators are aligned; else a query names some."""
-        if is_aligned and (trust not in self._aligned or pair is not None):
+        if is_aligned and (access not in self._aligned or pair is not None):
             with self.explaining_errors():
-                self._show(self._connections[trust], {})
-        super()._name_runs(trust, pair, is_aligned=is_aligned)
+                self._show(self._connections[access], {})
+        super()._name_runs(access, pair, is_aligned=is_aligned)
 
-    def _keeps_names(self, trust: Trust, *, is_aligned: bool) -> bool:
+    def _keeps_names(self, access: Access, *, is_aligned: bool) -> bool:
         return is_aligned
 
     def pruned_files(
@@ -183,11 +183,11 @@ class LakeConnections(StoreConnections):
                 show_files(connection, self.lake, table, every if paths is None else paths)
                 self._shown[table] = paths
 
-    def _open(self, trust: Trust) -> duckdb.DuckDBPyConnection:
+    def _open(self, access: Access) -> duckdb.DuckDBPyConnection:
         connection = open_memory(
-            spill=self._spill_folder(trust),
+            spill=self._spill_folder(access),
             folder=Path(self.lake.root) if self.lake.is_local else None,
-            allow_files=trust == "with files",
+            allow_files=access == "with files",
         )
         with self.explaining_errors():
             make_tables(connection, self.lake, self.state)
@@ -244,8 +244,8 @@ class StoreWithLake(StoreConnections):
         """Replace errors of the body if a file of the lake is missing or truncated."""
         return lake_errors(self._lake, self._state)
 
-    def _open(self, trust: Trust) -> duckdb.DuckDBPyConnection:
-        connection = super()._open(trust)
+    def _open(self, access: Access) -> duckdb.DuckDBPyConnection:
+        connection = super()._open(access)
         dropped = dict(connection.execute(_DROPPED).fetchall())
         if dropped:
             with self.explaining_errors():

@@ -15,7 +15,7 @@ from tests.support.stores import open_now
 from tests.support.tiny_dumps import tiny_incoming
 from tracehouse import Warehouse
 from tracehouse.warehouse.engine.store_checks import is_sealed, seal_file, seal_of
-from tracehouse.warehouse.engine.store_connections import StoreConnections, Trust
+from tracehouse.warehouse.engine.store_connections import Access, StoreConnections
 from tracehouse.warehouse.engine.store_file import FILE_NAME, log_of
 from tracehouse.warehouse.errors import StoreError
 from tracehouse.warehouse.opening.snapshots import KEPT, find_snapshots
@@ -89,7 +89,7 @@ def test_a_query_of_a_sealed_store_starts_duckdb_once(
 
 
 @pytest.mark.parametrize("first", ["trusted", "untrusted"])
-def test_statements_of_users_reach_no_file_through_a_sealed_store(file: Path, first: Trust) -> None:
+def test_user_statements_reach_no_file_through_a_sealed_store(file: Path, first: Access) -> None:
     answering = StoreConnections(file.parent, file)
     answering.check()
     answering.connection(first)
@@ -108,7 +108,7 @@ def test_only_statements_that_may_spill_keep_to_the_memory_limit(
     monkeypatch.setenv("TRACEHOUSE_MEMORY", "64MiB")
     answering = StoreConnections(file.parent, file)
     answering.check()
-    trusts: list[Trust] = ["trusted", "untrusted"]
+    trusts: list[Access] = ["trusted", "untrusted"]
     limits = [
         answering.connection(trust).execute("SELECT current_setting('memory_limit')").fetchone()
         for trust in trusts

@@ -61,6 +61,12 @@ def workers(store: Path) -> list[int]:
 
 
 @pytest.mark.smoke
+def test_a_statement_may_name_its_own_table_like_a_part_of_ours(sandbox: Sandbox) -> None:
+    answer = sandbox.answer("WITH token_dumps AS (SELECT 7 AS n) SELECT n FROM token_dumps", None)
+    assert answer.table == pa.table({"n": pa.array([7], pa.int32())})
+    assert not answer.table.schema.metadata
+
+
 def test_a_statement_is_answered_as_by_the_store_itself(store: Path, sandbox: Sandbox) -> None:
     text = "SELECT *, now() > TIMESTAMPTZ '2020-01-01' AS a, 1 AS a FROM named_dumps"
     with Warehouse.open(store, read_only=True) as warehouse:
