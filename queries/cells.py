@@ -322,9 +322,10 @@ def _with_names_once(table: pa.Table) -> pa.Table:
 
 def _with_short_hashes(table: pa.Table) -> pa.Table:
     """The table with as many digits of each SHA-256 as commands and pages need."""
-    import pyarrow.compute as pc
-
-    for name in _HASHES.intersection(table.column_names):
+    hashes = _HASHES.intersection(table.column_names)
+    if hashes:
+        import pyarrow.compute as pc  # slow import
+    for name in hashes:
         short = pc.utf8_slice_codeunits(table[name], 0, _HASH_DIGITS)
         table = table.set_column(table.column_names.index(name), name, short)
     return table
