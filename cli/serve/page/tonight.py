@@ -34,7 +34,7 @@ FIELDS = ("sort", "page")
 _SHOWN = {  # columns of device_health, with their names here
     "device": "device", "problems": "problems", "last_build": "last_build",
     "builds_behind": "builds_behind", "last_ingested_at": "last_upload", "pool": "pool",
-    "dump_count": "dump_count", "refused_count": "refused",
+    "dump_count": "dump_count", "refused_count": "refused_count",
 }  # fmt: skip
 MOST, CARDS = 12, 3  # alerts of a list, and cards
 _SINCE = "SELECT count(*) AS n FROM dumps WHERE ingested_at > $judged_at"
