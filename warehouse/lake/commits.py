@@ -90,6 +90,11 @@ class LakeState(NamedTuple):
         """Names of removed files, which must not be used again."""
         return {PurePosixPath(path).stem for path in self.removed}
 
+    @property
+    def used_names(self) -> set[str]:
+        """Names of files that are there or were removed."""
+        return {PurePosixPath(path).stem for path in self.files} | self.removed_names
+
 
 def new_id() -> str:
     """A new id for a commit or a plan."""

@@ -154,8 +154,7 @@ class LakeChange:
         Raises:
             LakeError: The lake cannot be written.
         """
-        known = self.state.files
-        assert all(known.get(file.path, file) == file for file in self.added), "files never change"
+        assert {file.path for file in self.added}.isdisjoint(self.state.files), "files never change"
         assert self.state.files.keys() >= set(self.removed), "only files of the lake are removed"
         if self.added or self.removed:
             write_commit(self.lake, Commit(new_id(), self.added, sorted({*self.removed}), self._by))

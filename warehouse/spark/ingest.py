@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -184,7 +184,8 @@ class LakeIngester:
         if not late:
             return LakeIngest()
         id_, change = new_id(), LakeChange(self._lake, state, "spark")
-        groups = self._group(late, state)
+        # The same dumps may have been written again before, with a companion that was refused.
+        groups = self._group(late, state.used_names)
         change.plan(id_, [file for group in groups for file in files_of(group)])
         decoded = self._decode(groups, moment_of(id_))
         whole = [group for group in groups if group.name not in decoded.changed]
@@ -223,12 +224,11 @@ class LakeIngester:
         return decide(surveyed, known, read_refusals(self._lake, state, sources))
 
     def _plan(self, decision: IngestDecision, state: LakeState) -> IngestPlan:
-        groups = tuple(self._group(decision.entries, state))
+        groups = tuple(self._group(decision.entries, state.removed_names))
         return IngestPlan(new_id(), self._place.name, groups, tuple(decision.refused))
 
-    def _group(self, entries: Sequence[DumpFacts], state: LakeState) -> list[DumpGroup]:
-        cores = self._tasks.parallelism
-        return group_entries(entries, parallelism=cores, taken=state.removed_names)
+    def _group(self, entries: Sequence[DumpFacts], taken: Collection[str]) -> list[DumpGroup]:
+        return group_entries(entries, parallelism=self._tasks.parallelism, taken=taken)
 
     def _is_contested(self, plan: IngestPlan, state: LakeState) -> bool:
         """Whether another ingest has the same dumps, or the lake has changed since `state`.
