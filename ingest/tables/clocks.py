@@ -49,7 +49,7 @@ def flag_durations(
 def unwrap_starts(
     start: NDArray[np.uint64], counts: Ints, flags: NDArray[np.int32]
 ) -> tuple[Ints, NDArray[np.uint64]]:
-    """Starts relative to the origin of their run, and the origin per run; see `origins.py`.
+    """Starts relative to the origin of their run, and the origin per run; see `find_origins`.
 
     Returns:
         Start minus the run's origin as int64, modulo 2^64, or modulo 2^32 if the clock of the run

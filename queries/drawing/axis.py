@@ -131,8 +131,3 @@ class Scale(NamedTuple):
         span = self.high / 2 - self.low / 2  # halves, which no difference makes infinite
         share = (value / 2 - self.low / 2) / span if span > 0 else 0.5
         return round(self.start + share * (self.end - self.start), 1)
-
-
-def fit_scale(values: Sequence[float], start: float, end: float) -> Scale:
-    """A scale on which the values fill all the room."""
-    return Scale(min(values), max(values), start, end)

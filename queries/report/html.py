@@ -182,12 +182,6 @@ def _views(report: Report) -> Iterator[tuple[Section, list[GroupView]]]:
         yield section, views
 
 
-def changes_html(table: ChangeTable, *, is_open: bool = False) -> Markup:
-    """The table of changes, and below it what is folded; it needs the classes of the sheet."""
-    macros = page_environment().get_template("change.html.jinja").module
-    return Markup(macros.change_list(table, is_open))  # type: ignore[attr-defined]  # noqa: S704
-
-
 def comparison_page(
     *,
     heading: str,

@@ -1,8 +1,13 @@
-"""Rows of the query `comparison` made by hand."""
+"""Rows of the query `comparison` made by hand, and their table in a page."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from markupsafe import Markup
+
+from tracehouse.queries.report.html import page_environment
+from tracehouse.queries.report.tables import ChangeTable
 
 _TEXTS = ("delegate_id", "backend", "pool", "reference", "note", "may_be", "explained_by")
 _NUMBERS = ("state_delta", "base_slow", "head_slow", "minimum_detectable")
@@ -34,3 +39,9 @@ def change_row(verdict: str = "regression", **columns: Any) -> dict[str, Any]:
     row.setdefault("head_ns", head)
     row.setdefault("cost_ns", None if head is None else head - base)
     return row
+
+
+def changes_html(table: ChangeTable) -> Markup:
+    """The table of changes as pages include it, and below it what is folded."""
+    macros = page_environment().get_template("change.html.jinja").module
+    return Markup(macros.change_list(table))  # type: ignore[attr-defined]  # noqa: S704

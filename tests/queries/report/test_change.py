@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.changes import change_row
+from tests.support.changes import change_row, changes_html
 from tests.support.reports import group, member
 from tracehouse.queries.comparison import describe_pair
 from tracehouse.queries.report.change import Kind, Speeds, change_of_group, change_of_row, kind_of
 from tracehouse.queries.report.change_picture import change_picture
-from tracehouse.queries.report.html import changes_html
 from tracehouse.queries.report.markdown import changes_markdown
 from tracehouse.queries.report.parts import ChangePart
 from tracehouse.queries.report.tables import ChangeTable, part_names

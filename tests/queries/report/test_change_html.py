@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import re
 
-from tests.support.changes import change_row
+from tests.support.changes import change_row, changes_html
 from tests.support.reports import group, member, read_xml
 from tracehouse.queries.comparison import comparison_html, describe_pair
 from tracehouse.queries.report.change import Kind, change_of_row
-from tracehouse.queries.report.html import changes_html, draw_axis, draw_icon, draw_interval
+from tracehouse.queries.report.html import draw_axis, draw_icon, draw_interval
 from tracehouse.queries.report.plots import spark_plot
 from tracehouse.queries.report.tables import ChangeTable, IntervalScale
 
