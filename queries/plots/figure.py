@@ -135,25 +135,31 @@ def split_speeds(name: str, builds: Sequence[Sequence[float]]) -> list[Line]:
     """
     import numpy as np
 
-    from tracehouse.warehouse.statistics.two_samples import LEAST_SHARE, find_gap
+    from tracehouse.warehouse.statistics.two_samples import LEAST_SHARE, find_gap, split_median
 
     logs = [np.log([value for value in values if value > 0]) for values in builds]
     (split,), _ = find_gap(np.concatenate([np.empty(0), *logs])[None])
-    slow = [(values > split) for values in logs]
-    shares = [float(each.mean()) for each in slow if len(each)]
-    divided = sum(LEAST_SHARE <= share <= 1 - LEAST_SHARE for share in shares)
-    if math.isnan(split) or 2 * divided <= len(shares):
+    if math.isnan(split):
         return []
-    lines = []
-    for word, chosen in (("slow", slow), ("fast", [~each for each in slow])):
-        own = [values[each] for values, each in zip(logs, chosen, strict=True)]
-        medians = [float(np.exp(np.median(each))) if len(each) else None for each in own]
-        details = [
-            f"{len(each)} of {count_text(len(values), 'dump')}"
-            for each, values in zip(own, logs, strict=True)
-        ]
-        lines.append(Line(f"{name}, {word}" if name else word, medians, details=details))
-    return lines
+    medians = [split_median(values, split) for values in logs]
+    counts, slow = [len(values) for values in logs], [each.slow_count for each in medians]
+    shares = [part / count for part, count in zip(slow, counts, strict=True) if count]
+    if 2 * sum(LEAST_SHARE <= share <= 1 - LEAST_SHARE for share in shares) <= len(shares):
+        return []
+    fast = [count - part for part, count in zip(slow, counts, strict=True)]
+    return [
+        _speed_line(name, "slow", [each.slow for each in medians], slow, counts),
+        _speed_line(name, "fast", [each.fast for each in medians], fast, counts),
+    ]
+
+
+def _speed_line(
+    name: str, speed: str, values: list[float | None], parts: list[int], counts: list[int]
+) -> Line:
+    details = [
+        f"{part} of {count_text(count, 'dump')}" for part, count in zip(parts, counts, strict=True)
+    ]
+    return Line(f"{name}, {speed}" if name else speed, values, details=details)
 
 
 def _count_series(table: pa.Table) -> int:

@@ -33,8 +33,8 @@ from tracehouse.warehouse.regressions.changes import LevelChange, compare_builds
 from tracehouse.warehouse.regressions.fleet import SeriesHistory
 from tracehouse.warehouse.regressions.parts import same_run
 from tracehouse.warehouse.regressions.series_values import COUNTED
-from tracehouse.warehouse.statistics.arrays import Floats, Ints
-from tracehouse.warehouse.statistics.two_samples import SampleComparison
+from tracehouse.warehouse.statistics.arrays import Ints
+from tracehouse.warehouse.statistics.two_samples import SampleComparison, split_median
 
 _UNKNOWN = float("nan")
 MOST_METHODS = 20  # methods of an alert that have a breakdown
@@ -163,19 +163,10 @@ def _history(night: HeadNight, series: int, split: float, *, is_time: bool) -> l
             edges = (p10[number], p90[number]) if count > 1 else (None, None)
             own |= dict(zip(("p10", "p90"), edges, strict=True))
             if not math.isnan(split):
-                own |= _at_speeds(night.fleet.history.values_in(series, np.array([number])), split)
+                values = night.fleet.history.values_in(series, np.array([number]))
+                own |= split_median(values, split)._asdict()
             points.append(BuildPoint(build=recording.build, dump_count=count, **own))
     return points
-
-
-def _at_speeds(values: Floats, split: float) -> dict[str, Any]:
-    """The medians of a build's dumps at the faster and at the slower speed."""
-    is_slow = values > split
-    sides = {"fast": values[~is_slow], "slow": values[is_slow]}
-    medians = {
-        name: float(np.exp(np.median(own))) if len(own) else None for name, own in sides.items()
-    }
-    return {**medians, "slow_count": int(is_slow.sum())}
 
 
 def _values_at(history: SeriesHistory, series: int, share: float) -> list[float]:

@@ -278,6 +278,24 @@ def find_gap(pooled: Floats) -> tuple[Floats, Floats]:
     return np.where(clear, middle, np.nan), np.where(clear, width, np.nan)
 
 
+class SpeedMedians(NamedTuple):
+    """The median of values on either side of a split; None for a side without values."""
+
+    fast: float | None
+    slow: float | None
+    slow_count: int
+
+
+def split_median(logs: Floats, split: float) -> SpeedMedians:
+    """The medians of values, given as logarithms, below and above a split."""
+    is_slow = logs > split
+    fast, slow = (
+        float(np.exp(np.median(side))) if len(side) else None
+        for side in (logs[~is_slow], logs[is_slow])
+    )
+    return SpeedMedians(fast, slow, int(is_slow.sum()))
+
+
 def _compare(base: Floats, head: Floats) -> tuple[Floats, ...]:
     """p, excess, variance, shift and the ends of its interval."""
     base_count, head_count = _count_known(base), _count_known(head)
