@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.support.etdump_builder import build_etdump
 from tests.support.event_blocks import run, timed
-from tests.support.stores import MANIFEST
+from tests.support.stores import MANIFEST, ingest, write
 from tracehouse import Warehouse
 from tracehouse.ingest.dump import Dump
 from tracehouse.ingest.manifest.models import Manifest
@@ -44,3 +44,10 @@ def stored_event_counts(store: Path) -> list[tuple[str, int]]:
     with Warehouse.open(store, read_only=True) as warehouse:
         rows = warehouse.sql(COUNTED).to_pylist()
     return sorted((row["sha256"], row["n"]) for row in rows)
+
+
+def ingest_one_by_one(folder: Path, count: int) -> Path:
+    """A store in a folder, in which each of some tiny dumps has a segment of its own."""
+    for number in range(count):
+        ingest(folder / "store", write(folder / f"{number}.etdp", tiny_dump(number)))
+    return folder / "store"

@@ -13,8 +13,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.support.service import service_of, serving
-from tests.support.stores import MANIFEST, ingest, write
-from tests.support.tiny_dumps import tiny_dump
+from tests.support.stores import MANIFEST
+from tests.support.tiny_dumps import ingest_one_by_one, tiny_dump
 from tests.support.uploads import await_state, new_dump, send, sha256_of
 from tracehouse.cli.serve import upkeep as endpoints
 from tracehouse.cli.serve.access.audit import FILE_NAME as AUDIT
@@ -28,10 +28,7 @@ _OLD = {"raw_days": 0}
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("made")
-    for number in range(3):
-        ingest(folder / "store", write(folder / f"{number}.etdp", tiny_dump(number)))
-    return folder / "store"
+    return ingest_one_by_one(tmp_path_factory.mktemp("made"), 3)
 
 
 @pytest.fixture

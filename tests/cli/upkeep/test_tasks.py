@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.stores import ingest, write
-from tests.support.tiny_dumps import tiny_dump
+from tests.support.tiny_dumps import ingest_one_by_one, tiny_dump
 from tests.support.uploads import sha256_of
 from tracehouse import Warehouse
 from tracehouse.cli.upkeep.task import Task, TaskStore
@@ -19,10 +18,7 @@ from tracehouse.warehouse.upkeep.compact import CompactionResult, is_compaction_
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("made")
-    for number in range(2):
-        ingest(folder / "store", write(folder / f"{number}.etdp", tiny_dump(number)))
-    return folder / "store"
+    return ingest_one_by_one(tmp_path_factory.mktemp("made"), 2)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.stores import everything, ingest, write
-from tests.support.tiny_dumps import tiny_dump
+from tests.support.tiny_dumps import ingest_one_by_one, tiny_dump
 from tracehouse import Warehouse
 from tracehouse.warehouse.archive.archive import Archive
 from tracehouse.warehouse.engine.checksums import table_checksums
@@ -22,10 +22,7 @@ from tracehouse.warehouse.upkeep.retain import drop_old_events, find_old_events
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("made")
-    for number in range(3):
-        ingest(folder / "store", write(folder / f"{number}.etdp", tiny_dump(number)))
-    return folder / "store"
+    return ingest_one_by_one(tmp_path_factory.mktemp("made"), 3)
 
 
 def test_a_compacted_store_is_smaller_and_the_same(store: Path) -> None:
